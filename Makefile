@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: MIT
+# What can be asked for: `make demo` and `make test` are all a newcomer needs; CI runs `make test`.
+#   build   compile and install into the active virtual environment, or into .venv
+#   demo    a real model's layers on the emulated chip        examples/demo.py
+#   test    the default test suite                            PYTEST_ARGS=... adds arguments
+#   check   lint and the quick tests
+#   bench   simulated against published time                  BENCH_ARGS=... adds arguments
+
+PYTHON3 ?= python3
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+ENVIRONMENT := $(if $(VIRTUAL_ENV),$(VIRTUAL_ENV),$(CURDIR)/.venv)
+PYTHON := $(ENVIRONMENT)/bin/python
+REQUIRE := $(PYTHON) scripts/environment.py install
+# -P keeps the checkout off sys.path: the installed packages are meant, not the source folders of the same names.
+RUN := $(PYTHON) -P
+
+.PHONY: build demo test check bench clean
+.DEFAULT_GOAL := build
+
+build: $(PYTHON)
+	@$(REQUIRE)
+	@$(MAKE) --no-print-directory -C csrc -j$(JOBS) PYTHON=$(PYTHON) lib torch
+	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --no-input --no-build-isolation .
+
+demo: build
+	@$(REQUIRE) demo
+	@$(RUN) examples/demo.py
+
+test: build
+	@$(REQUIRE) test
+	@$(RUN) -m pytest $(PYTEST_ARGS)
+
+check: build
+	@$(REQUIRE) test check
+	@$(RUN) -m ruff check .
+	@$(RUN) -m pytest -q -x tests/deep_gemm tests/formats $(PYTEST_ARGS)
+
+bench: build
+	@$(RUN) benchmarks/bench_deep_gemm.py $(BENCH_ARGS)
+
+clean:
+	rm -rf build ascend_sim/lib ascend_sim/_C*.so
+
+$(ENVIRONMENT)/bin/python:
+	@$(PYTHON3) scripts/environment.py create $(ENVIRONMENT)

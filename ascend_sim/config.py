@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: MIT
+"""Which environment variables there are, what they accept, and what they say now. Nothing else reads the environment.
+
+Values are read at the call, not at import, so that a process may set them any time before the matching part is first used;
+docs/env.md says which are only looked at once. C++ never reads the environment: it is handed these values.
+"""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+MODES = ("full", "functional", "timing")
+HOST_ISAS = ("auto", "portable", "avx2", "avx512", "amx", "neon")
+SHIMS = ("torch_npu", "cuda", "davinci", "toolkit")
+
+
+@dataclass(frozen=True)
+class Variable:
+    name: str
+    default: str                        # as it would be written in the environment
+    parse: Callable[[str], object]      # raises ValueError for what it does not accept
+    accepted: str                       # completes "accepted: ..."
+    meaning: str
+
+
+VARIABLES: dict[str, Variable] = {}
+
+
+def _variable(name: str, default: str, parse: Callable[[str], object], accepted: str, meaning: str) -> None:
+    VARIABLES[name] = Variable(name, default, parse, accepted, meaning)
+
+
+def value(name: str):
+    """The parsed value of one variable; an error that names what is accepted if it cannot be parsed."""
+    variable = VARIABLES[name]
+    text = os.environ.get(name, "").strip()
+    if not text and name.startswith("DG_JIT_"):     # every DG_JIT_X falls back to DJ_JIT_X, deep_gemm.md 18.1
+        text = os.environ.get("DJ_JIT_" + name.removeprefix("DG_JIT_"), "").strip()
+    try:
+        return variable.parse(text or variable.default)
+    except ValueError as error:
+        detail = f" ({error})" if str(error) else ""
+        raise ValueError(f"{name}={text!r} is not understood{detail}; accepted: {variable.accepted}.") from None
+
+
+# Parsers. Each takes the stripped text and raises ValueError, with a detail where that helps.
+
+def _flag(text: str) -> bool:
+    switch = {"1": True, "true": True, "on": True, "yes": True, "0": False, "false": False, "off": False, "no": False}
+    if text.lower() not in switch:
+        raise ValueError
+    return switch[text.lower()]
+
+
+def _one_of(*choices: str) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if text not in choices:
+            raise ValueError
+        return text
+    return parse
+
+
+def _integer(low: int, high: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        try:
+            number = int(text)
+        except ValueError:
+            raise ValueError("not a whole number") from None
+        if not low <= number <= high:
+            raise ValueError(f"outside {low}..{high}")
+        return number
+    return parse
+
+
+def _name(text: str) -> str:
+    if not text:
+        raise ValueError
+    return text
+
+
+def _gigabytes(text: str) -> int | None:
+    if text == "auto":
+        return None
+    try:
+        size = float(text)
+    except ValueError:
+        raise ValueError("not a number") from None
+    if not 0 < size <= 65536:
+        raise ValueError("outside 0..65536")
+    return int(size * 2**30)
+
+
+def _shims(text: str) -> tuple[str, ...]:
+    if text == "none":
+        return ()
+    names = tuple(dict.fromkeys(part.strip() for part in text.split(",")))
+    unknown = [name for name in names if name not in SHIMS]
+    if unknown:
+        raise ValueError(f"unknown: {', '.join(map(repr, unknown))}")
+    return names
+
+
+@dataclass(frozen=True)
+class Checks:
+    races: bool = False
+    memory: bool = False
+    schedule_seed: int | None = None    # None: program order
+
+
+def _checks(text: str) -> Checks:
+    chosen = {}
+    for part in [] if text == "none" else text.split(","):
+        word, colon, seed = part.strip().partition(":")
+        if word in ("races", "memory") and not colon:
+            chosen[word] = True
+        elif word == "schedule" and seed.isdigit():
+            chosen["schedule_seed"] = int(seed)
+        else:
+            raise ValueError(f"unknown: {part.strip()!r}")
+    return Checks(**chosen)
+
+
+def _devices(text: str) -> tuple[int, ...] | None:
+    """'0,2,4-6' -> (0, 2, 4, 5, 6); 'all' -> None. Order is kept: the first one becomes npu:0."""
+    if text == "all":
+        return None
+    numbers = []
+    for part in text.split(","):
+        first, dash, last = part.strip().partition("-")
+        if not first.isdigit() or (dash and not last.isdigit()):
+            raise ValueError(f"not a device number: {part.strip()!r}")
+        numbers += range(int(first), int(last if dash else first) + 1)
+    if len(set(numbers)) != len(numbers):
+        raise ValueError("a device is named twice")
+    return tuple(numbers)
+
+
+def _folder(text: str) -> Path:
+    return Path(text).expanduser()
+
+
+_variable("ASCEND_SIM_BACKEND", "ascend", _name, "ascend, torch, or the name of an installed plug-in (entry-point group ascend_sim.backends)",
+          "which implementation the packages use")
+_variable("ASCEND_SIM_MODE", "full", _one_of(*MODES), ", ".join(MODES),
+          "full: values and time; functional: values only; timing: time only, bulk data is not computed")
+_variable("ASCEND_SIM_STRICT", "0", _flag, "0 or 1",
+          "1: a call that the real Ascend library refuses raises instead of warning")
+_variable("ASCEND_SIM_CHIP", "950DT_9581", _name, "the name of a file in ascend_sim/chips without .toml, or a path to such a file",
+          "which chip is emulated")
+_variable("ASCEND_SIM_DEVICES", "8", _integer(1, 1024), "1 to 1024",
+          "how many devices the machine appears to have")
+_variable("ASCEND_RT_VISIBLE_DEVICES", "all", _devices, "all, or numbers and ranges below ASCEND_SIM_DEVICES, e.g. 0,2,4-6",
+          "which of those devices the process sees; the first listed becomes npu:0")
+_variable("ASCEND_SIM_HBM_GB", "auto", _gigabytes, "auto (the chip's own size) or a number of GiB, e.g. 16 or 0.5",
+          "memory of each emulated device")
+_variable("ASCEND_SIM_THREADS", "0", _integer(0, 4096), "0 (one for each usable CPU) to 4096",
+          "host threads that run the emulated cores; never changes results")
+_variable("ASCEND_SIM_HOST_ISA", "auto", _one_of(*HOST_ISAS), ", ".join(HOST_ISAS),
+          "host SIMD level; a level that this CPU lacks is an error")
+_variable("ASCEND_SIM_CHECK", "none", _checks, "none, or a list of races, memory, schedule:<seed>",
+          "extra checks of kernels")
+_variable("ASCEND_SIM_SHIMS", "none", _shims, "none, or a list of " + ", ".join(SHIMS),
+          "stand-ins for modules that existing code imports")
+_variable("ASCEND_SIM_CACHE_DIR", "~/.cache/ascend-sim", _folder, "a folder",
+          "where kernels compiled at run time are kept")
+_variable("ASCEND_SIM_AUTOLOAD", "1", _flag, "0 or 1",
+          "0: `import torch` does not make the device npu available")
+_variable("DG_JIT_LAUNCH_TIMEOUT", "300", _integer(0, 10**9), "whole seconds, 0 for no limit",
+          "host time after which a launch ends with the table of who waits for what; DJ_JIT_LAUNCH_TIMEOUT is used if unset")
+
+
+# What the rest of the project calls.
+
+def backend() -> str:
+    return value("ASCEND_SIM_BACKEND")
+
+
+def mode() -> str:
+    return value("ASCEND_SIM_MODE")
+
+
+def strict() -> bool:
+    return value("ASCEND_SIM_STRICT")
+
+
+def chip() -> str:
+    return value("ASCEND_SIM_CHIP")
+
+
+def hbm_bytes() -> int | None:
+    """None: as much as the chip has."""
+    return value("ASCEND_SIM_HBM_GB")
+
+
+def threads() -> int:
+    """At least 1."""
+    return value("ASCEND_SIM_THREADS") or len(os.sched_getaffinity(0))
+
+
+def host_isa() -> str:
+    return value("ASCEND_SIM_HOST_ISA")
+
+
+def checks() -> Checks:
+    return value("ASCEND_SIM_CHECK")
+
+
+def shims() -> tuple[str, ...]:
+    return value("ASCEND_SIM_SHIMS")
+
+
+def cache_dir() -> Path:
+    return value("ASCEND_SIM_CACHE_DIR")
+
+
+def autoload() -> bool:
+    return value("ASCEND_SIM_AUTOLOAD")
+
+
+def launch_timeout_s() -> int:
+    """0: none."""
+    return value("DG_JIT_LAUNCH_TIMEOUT")
+
+
+def devices() -> tuple[int, ...]:
+    """Physical numbers of the visible devices; npu:i is the i-th of them."""
+    count = value("ASCEND_SIM_DEVICES")
+    visible = value("ASCEND_RT_VISIBLE_DEVICES")
+    if visible is None:
+        return tuple(range(count))
+    beyond = [number for number in visible if number >= count]
+    if beyond:
+        raise ValueError(f"ASCEND_RT_VISIBLE_DEVICES names {', '.join(map(str, beyond))}; "
+                         f"accepted: 0 to {count - 1}, since ASCEND_SIM_DEVICES is {count}.")
+    return visible

@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: MIT
+"""Which exceptions and warnings this project raises that Python and PyTorch do not have."""
+
+
+class LaunchError(RuntimeError):
+    """A kernel did what the chip does not allow, or can never finish. The device stays usable; outputs may be written in part."""
+
+
+class AscendParityWarning(UserWarning):
+    """The call works here, but the real Ascend library refuses it or lacks it. ASCEND_SIM_STRICT=1 raises instead."""
+
+
+class AscendParityError(RuntimeError):
+    """What AscendParityWarning becomes under ASCEND_SIM_STRICT=1. A RuntimeError, as host checks of the real library are."""
