@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: MIT
+// When does an instruction take effect? At once, unless its pipe waits: then after the flag it waits for.
+#include "chip/core.h"
+
+#include <array>
+#include <mutex>
+
+#include "chip/launch.h"
+
+namespace ascend {
+
+thread_local Core* running_core = nullptr;
+
+namespace {
+
+std::array<OpInfo, 512>& op_table() {
+    static std::array<OpInfo, 512> table = [] {
+        std::array<OpInfo, 512> named;
+        named[op_set_flag].name = "asc_sync_notify";
+        named[op_wait_flag].name = "asc_sync_wait";
+        named[op_lock].name = "asc_lock";
+        named[op_unlock].name = "asc_unlock";
+        named[op_barrier].name = "asc_sync_pipe";
+        named[op_cross_set].name = "asc_sync_intra_arrive";
+        named[op_cross_wait].name = "asc_sync_intra_wait";
+        named[op_grid_arrive].name = "asc_sync_inter_arrive";
+        named[op_grid_wait].name = "asc_sync_inter_wait";
+        return named;
+    }();
+    return table;
+}
+
+constexpr int index_of(Pipe pipe) { return static_cast<int>(pipe); }
+// S and V execute host code, which cannot be queued.
+constexpr bool runs_in_fiber(Pipe pipe) { return pipe == Pipe::S || pipe == Pipe::V; }
+
+}  // namespace
+
+const char* pipe_name(Pipe pipe) {
+    static const char* const names[] = {"S", "M", "V", "MTE1", "MTE2", "MTE3", "FIX", "ALL"};
+    return names[index_of(pipe)];
+}
+
+const char* core_kind_name(CoreKind kind) {
+    static const char* const names[] = {"aic", "aiv0", "aiv1"};
+    return names[static_cast<int>(kind)];
+}
+
+uint16_t register_op(const char* name, Effect effect, Ready ready) {
+    static std::mutex mutex;
+    static uint16_t next = kFirstInstruction;
+    std::lock_guard lock(mutex);
+    op_table()[next] = {name, effect, ready};
+    return next++;
+}
+
+const OpInfo& op_info(uint16_t op) { return op_table()[op]; }
+
+// ---- issue ----------------------------------------------------------------------------------------------------------
+
+namespace {
+TakeVfCounters take_vf_counters = nullptr;
+}
+
+void set_vf_source(TakeVfCounters take) { take_vf_counters = take; }
+
+void Core::flush_pending_vector_work() {
+    VfCounters counters;
+    if (!take_vf_counters || !take_vf_counters(counters) || !trace) return;
+    static const uint16_t op = register_op("vector function", [](Core&, const Record&) {});
+    Record record{};
+    record.op = op;
+    record.pipe = Pipe::V;
+    record.path = Path::vector;
+    for (int i = 0; i < kVfClasses; ++i) record.vf.counts[i] = counters.counts[i];
+    record.vf.simt_threads = counters.simt_threads;
+    record.vf.calls = counters.calls;
+    trace->append() = record;
+}
+
+void Core::append(Record& record, const void* pc) {
+    if (kind != CoreKind::aic) flush_pending_vector_work();
+    const auto address = reinterpret_cast<uint64_t>(pc);
+    SiteCache& cached = site_cache_[(address ^ address >> 7) % 64];
+    if (cached.pc != address) cached = {address, ai.launch->site_of(address)};
+    record.site = cached.id;
+    if (trace) trace->append() = record;
+    if ((++issued_ & 0xffff) == 0) ai.launch->check_time_limit();
+}
+
+void Core::issue(Record& record, const void* pc) {
+    append(record, pc);
+    PipeState& pipe = pipes_[index_of(record.pipe)];
+    if (!pipe.deferred.empty() || !perform(record)) pipe.deferred.push_back(record);
+}
+
+// For S and V: the fiber itself waits.
+void Core::issue_in_order(Record& record, const void* pc) {
+    append(record, pc);
+    PipeState& pipe = pipes_[index_of(record.pipe)];
+    pipe.deferred.push_back(record);
+    advance(record.pipe);
+    suspend_until_idle(record.pipe);
+}
+
+void Core::suspend_until_idle(Pipe pipe) {
+    while (!pipes_[index_of(pipe)].deferred.empty()) {
+        running_core = nullptr;
+        fiber.yield();
+        running_core = this;
+        advance(pipe);
+    }
+}
+
+void Core::drain_all(const void*) {
+    advance_all();
+    for (int pipe = 0; pipe < kPipes; ++pipe) suspend_until_idle(static_cast<Pipe>(pipe));
+}
+
+void Core::advance(Pipe which) {
+    auto& queue = pipes_[index_of(which)].deferred;
+    while (!queue.empty()) {
+        // Taken out first: performing it can set a flag that leads back to this queue.
+        const Record record = queue.front();
+        queue.pop_front();
+        if (!perform(record)) {
+            queue.push_front(record);
+            return;
+        }
+    }
+}
+
+void Core::advance_all() {
+    for (int pipe = 0; pipe < kPipes; ++pipe) advance(static_cast<Pipe>(pipe));
+}
+
+bool Core::has_deferred() const {
+    for (const PipeState& pipe : pipes_)
+        if (!pipe.deferred.empty()) return true;
+    return false;
+}
+
+bool Core::waits_for_grid() const {
+    for (const PipeState& pipe : pipes_)
+        if (!pipe.deferred.empty() && pipe.deferred.front().op == op_grid_wait &&
+            pipe.deferred.front().path == Path::sync)
+            return true;
+    return false;
+}
+
+bool Core::perform(const Record& record) {
+    if (record.path == Path::sync) {
+        if (!perform_sync(record)) return false;
+    } else {
+        const OpInfo& info = op_table()[record.op];
+        if (!ai.launch->skips_effects()) {
+            if (info.ready && !info.ready(*this, record)) return false;
+            info.effect(*this, record);
+        }
+    }
+    ++ai.progress;
+    return true;
+}
+
+bool Core::perform_sync(const Record& record) {
+    const SyncPayload& sync = record.sync;
+    switch (record.op) {
+        case op_set_flag: {
+            ++flags_.count[index_of(record.pipe)][index_of(sync.other)][sync.id];
+            ++flag_sets_[index_of(record.pipe)][index_of(sync.other)][sync.id];
+            ++ai.progress;
+            if (!runs_in_fiber(sync.other) && sync.other != record.pipe) advance(sync.other);
+            return true;
+        }
+        case op_wait_flag: {
+            int32_t& count = flags_.count[index_of(sync.other)][index_of(record.pipe)][sync.id];
+            if (count == 0) return false;
+            --count;
+            ++flag_waits_[index_of(sync.other)][index_of(record.pipe)][sync.id];
+            return true;
+        }
+        case op_unlock:
+            ++unlocks_done_[sync.id];
+            ++ai.progress;
+            for (int pipe = 0; pipe < kPipes; ++pipe)
+                if (!runs_in_fiber(static_cast<Pipe>(pipe)) && static_cast<Pipe>(pipe) != record.pipe)
+                    advance(static_cast<Pipe>(pipe));
+            return true;
+        case op_lock:
+            return unlocks_done_[sync.id] >= sync.generation;
+        case op_cross_set:
+            for (int target = 0; target < 3; ++target) {
+                if (!(sync.targets >> target & 1)) continue;
+                Core& other = *ai.cores[target];
+                const int id = sync.target_id[target];
+                if (++other.cross_[id] > kMaxPendingCross)
+                    fail(record, format("counter %d of %s holds %d sets; it has 4 bits (at most %d pending)", id,
+                                        core_kind_name(other.kind), other.cross_[id], kMaxPendingCross));
+                ++other.cross_sets_[id];
+                ++ai.progress;
+                for (int pipe = 0; pipe < kPipes; ++pipe)
+                    if (!runs_in_fiber(static_cast<Pipe>(pipe))) {
+                        if (&other == this && static_cast<Pipe>(pipe) == record.pipe) continue;
+                        other.advance(static_cast<Pipe>(pipe));
+                    }
+            }
+            return true;
+        case op_cross_wait:
+            if (cross_[sync.id] == 0) return false;
+            --cross_[sync.id];
+            return true;
+        case op_grid_arrive:
+            ai.launch->arrive(*this, sync.id);
+            return true;
+        case op_grid_wait:
+            return ai.launch->all_arrived(*this, sync.id, sync.generation);
+        default:  // op_barrier: pipes are in order, and PIPE_ALL drained in the fiber
+            return true;
+    }
+}
+
+// ---- synchronisation instructions -----------------------------------------------------------------------------------
+
+namespace {
+Record sync_record(uint16_t op, Pipe pipe) {
+    Record record{};
+    record.op = op;
+    record.pipe = pipe;
+    record.path = Path::sync;
+    return record;
+}
+}  // namespace
+
+void Core::set_flag(Pipe source, Pipe destination, int id, const void* pc) {
+    Record record = sync_record(op_set_flag, source);
+    record.sync.other = destination;
+    record.sync.id = static_cast<uint8_t>(id);
+    issue(record, pc);
+}
+
+void Core::wait_flag(Pipe source, Pipe destination, int id, const void* pc) {
+    Record record = sync_record(op_wait_flag, destination);
+    record.sync.other = source;
+    record.sync.id = static_cast<uint8_t>(id);
+    runs_in_fiber(destination) ? issue_in_order(record, pc) : issue(record, pc);
+}
+
+void Core::lock(Pipe pipe, int id, const void* pc) {
+    Record record = sync_record(op_lock, pipe);
+    record.sync.id = static_cast<uint8_t>(id);
+    record.sync.generation = unlocks_issued_[id];
+    runs_in_fiber(pipe) ? issue_in_order(record, pc) : issue(record, pc);
+}
+
+void Core::unlock(Pipe pipe, int id, const void* pc) {
+    Record record = sync_record(op_unlock, pipe);
+    record.sync.id = static_cast<uint8_t>(id);
+    ++unlocks_issued_[id];
+    issue(record, pc);
+}
+
+void Core::barrier(Pipe pipe, const void* pc) {
+    Record record = sync_record(op_barrier, pipe == Pipe::all ? Pipe::S : pipe);
+    record.sync.other = pipe;
+    if (pipe == Pipe::all) {
+        append(record, pc);
+        drain_all(pc);
+    } else {
+        runs_in_fiber(pipe) ? issue_in_order(record, pc) : issue(record, pc);
+    }
+}
+
+void Core::cross_set(Pipe pipe, uint8_t targets, const uint8_t target_id[3], const void* pc) {
+    Record record = sync_record(op_cross_set, pipe);
+    record.sync.targets = targets;
+    for (int i = 0; i < 3; ++i) record.sync.target_id[i] = target_id[i];
+    issue(record, pc);
+}
+
+void Core::cross_wait(Pipe pipe, int id, const void* pc) {
+    Record record = sync_record(op_cross_wait, pipe);
+    record.sync.id = static_cast<uint8_t>(id);
+    runs_in_fiber(pipe) ? issue_in_order(record, pc) : issue(record, pc);
+}
+
+void Core::grid_arrive(Pipe pipe, int id, const void* pc) {
+    Record record = sync_record(op_grid_arrive, pipe);
+    record.sync.id = static_cast<uint8_t>(id);
+    record.sync.generation = grid_arrivals_[id]++;
+    if (ai.launch->runs_in_waves())
+        fail("asc_sync_inter_arrive", pipe, pc,
+             format("a grid-wide barrier needs all blocks alive at once; the grid has %d blocks, the chip runs %d at a "
+                    "time. Launch at most that many and loop over the work inside the kernel",
+                    ai.launch->blocks(), ai.launch->resident_blocks()));
+    issue(record, pc);
+}
+
+void Core::grid_wait(Pipe pipe, int id, const void* pc) {
+    Record record = sync_record(op_grid_wait, pipe);
+    record.sync.id = static_cast<uint8_t>(id);
+    record.sync.generation = grid_waits_[id]++;
+    runs_in_fiber(pipe) ? issue_in_order(record, pc) : issue(record, pc);
+}
+
+// ---- messages -------------------------------------------------------------------------------------------------------
+
+std::string Core::where() const {
+    return format("core %d %s block %d", ai.index, core_kind_name(kind), block);
+}
+
+std::string Core::describe(const Record& record) const {
+    const SyncPayload& sync = record.sync;
+    if (record.path != Path::sync) return format("%s is held by its unit flag", op_table()[record.op].name);
+    switch (record.op) {
+        case op_wait_flag: {
+            const int from = index_of(sync.other), to = index_of(record.pipe);
+            const int sets = flag_sets_[from][to][sync.id];
+            return sets ? format("flag %s->%s id %d: set %d, consumed %d", pipe_name(sync.other),
+                                 pipe_name(record.pipe), sync.id, sets, flag_waits_[from][to][sync.id])
+                        : format("flag %s->%s id %d: never set", pipe_name(sync.other), pipe_name(record.pipe),
+                                 sync.id);
+        }
+        case op_cross_wait:
+            return format("cross-core counter %d: set %d times by the block's other cores, all consumed", sync.id,
+                          cross_sets_[sync.id]);
+        case op_lock:
+            return format("lock id %d: %u of %u earlier unlocks done", sync.id, unlocks_done_[sync.id],
+                          sync.generation);
+        case op_grid_wait:
+            return format("grid-wide barrier %d: %s", sync.id, ai.launch->describe_arrivals(*this, sync.id).c_str());
+        default:
+            return op_table()[record.op].name;
+    }
+}
+
+void Core::describe_waits(std::string& table) const {
+    for (int pipe = 0; pipe < kPipes; ++pipe) {
+        if (pipes_[pipe].deferred.empty()) continue;
+        const Record& record = pipes_[pipe].deferred.front();
+        table += format("\n  core %d  %s  %s  waits for %s     %s", ai.index, core_kind_name(kind),
+                        pipe_name(static_cast<Pipe>(pipe)), describe(record).c_str(),
+                        source_line(ai.launch->site_address(record.site)).c_str());
+    }
+}
+
+void Core::fail(const Record& record, const std::string& what) const {
+    throw LaunchError(format("%s: %s %s: %s: %s     %s", ai.launch->title().c_str(), where().c_str(),
+                             pipe_name(record.pipe), op_table()[record.op].name, what.c_str(),
+                             source_line(ai.launch->site_address(record.site)).c_str()));
+}
+
+void Core::fail(const char* instruction, Pipe pipe, const void* pc, const std::string& what) const {
+    throw LaunchError(format("%s: %s %s: %s: %s     %s", ai.launch->title().c_str(), where().c_str(), pipe_name(pipe),
+                             instruction, what.c_str(), source_line(reinterpret_cast<uint64_t>(pc)).c_str()));
+}
+
+// ---- blocks ---------------------------------------------------------------------------------------------------------
+
+void Core::reset_for_block(int block_index) {
+    block = block_index;
+    std::memset(registers, 0, sizeof registers);
+    for (GmRange& range : gm_ranges) range = GmRange{};
+    for (PipeState& pipe : pipes_) pipe.deferred.clear();
+    flags_ = FlagState{};
+    std::memset(flag_sets_, 0, sizeof flag_sets_);
+    std::memset(flag_waits_, 0, sizeof flag_waits_);
+    std::memset(cross_, 0, sizeof cross_);
+    std::memset(cross_sets_, 0, sizeof cross_sets_);
+    std::memset(unlocks_issued_, 0, sizeof unlocks_issued_);
+    std::memset(unlocks_done_, 0, sizeof unlocks_done_);
+    std::memset(grid_arrivals_, 0, sizeof grid_arrivals_);
+    std::memset(grid_waits_, 0, sizeof grid_waits_);
+    for (SiteCache& cached : site_cache_) cached = SiteCache{};
+    issued_ = 0;
+}
+
+AiCore::AiCore() = default;
+
+void AiCore::reset_for_block() {
+    for (Memory* memory : {&l1, &l0a, &l0b, &l0a_mx, &l0b_mx, &l0c, &bt, &fb, &ub[0], &ub[1]}) memory->valid.clear();
+    unit_flags.clear();
+    progress = 0;
+}
+
+}  // namespace ascend

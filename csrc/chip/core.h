@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT
+// Who performs an instruction, and when? A core: seven in-order pipes, their flags, and the executor that decides.
+//
+// An instruction function (csrc/isa) checks the chip's rules, fills a Record and calls Core::issue. The executor traces
+// it and performs its effect at once if its pipe is free to go on. A pipe that waits for a flag not yet set keeps its
+// later records in a queue until the set arrives, in program order or from another core. Work that is not a record
+// (scalar code, vector functions, which are plain C++) cannot be kept back: waits of S and V suspend the fiber instead.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "chip/fault.h"
+#include "chip/fiber.h"
+#include "chip/memory.h"
+#include "chip/trace.h"
+
+namespace ascend {
+
+class Core;
+class AiCore;
+class Launch;
+
+using Effect = void (*)(Core&, const Record&);
+using Ready = bool (*)(Core&, const Record&);  // may the instruction begin? (unit flags)
+
+struct OpInfo {
+    const char* name = "?";
+    Effect effect = nullptr;
+    Ready ready = nullptr;
+};
+
+// Gives an instruction its number. Called from static initialisers of csrc/isa: adding an instruction is local to its file.
+uint16_t register_op(const char* name, Effect effect, Ready ready = nullptr);
+const OpInfo& op_info(uint16_t op);
+
+// What the vector functions since the last record cost; counted inline by csrc/isa, flushed into one record.
+struct VfCounters {
+    uint32_t counts[kVfClasses] = {};
+    uint32_t simt_threads = 0;
+    uint16_t calls = 0;
+};
+
+// csrc/isa counts vector instructions in thread-local storage; it says here how to take the counts since the last call.
+using TakeVfCounters = bool (*)(VfCounters&);
+void set_vf_source(TakeVfCounters take);
+
+constexpr int kFlagIds = 8;
+constexpr int kCrossIds = 32;
+constexpr int kMaxPendingCross = 15;  // the counters have 4 bits
+constexpr int kLockIds = 32;
+
+// Launch-time state of the set/wait flags of one core: [source][destination][id], sets performed but not consumed.
+struct FlagState {
+    int32_t count[kPipes][kPipes][kFlagIds] = {};
+};
+
+class Core {
+public:
+    Core(AiCore& ai_core, CoreKind kind) : ai(ai_core), kind(kind) {}
+
+    AiCore& ai;
+    const CoreKind kind;
+    int block = 0;      // block_idx as the kernel sees it
+    Fiber fiber;
+    CoreTrace* trace = nullptr;  // null: functional mode
+    uint64_t registers[16] = {};  // mode registers, meaning given by csrc/isa; zero at the start of a block
+    struct GmRange {
+        uint64_t begin = 0, end = 0;
+    } gm_ranges[4];              // live allocations seen last: the check of most transfers ends here
+
+    void issue(Record& record, const void* return_address);
+    // Vector functions leave counts behind instead of records; this turns them into one record.
+    void flush_pending_vector_work();
+    void set_flag(Pipe source, Pipe destination, int id, const void* pc);
+    void wait_flag(Pipe source, Pipe destination, int id, const void* pc);
+    void lock(Pipe pipe, int id, const void* pc);
+    void unlock(Pipe pipe, int id, const void* pc);
+    void barrier(Pipe pipe, const void* pc);
+    void cross_set(Pipe pipe, uint8_t targets, const uint8_t target_id[3], const void* pc);
+    void cross_wait(Pipe pipe, int id, const void* pc);
+    void grid_arrive(Pipe pipe, int id, const void* pc);
+    void grid_wait(Pipe pipe, int id, const void* pc);
+
+    // Suspends the fiber until every record issued so far has been performed.
+    void drain_all(const void* pc);
+
+    // Performs what can be performed of `pipe`'s queue; called when something it may wait for has happened.
+    void advance(Pipe pipe);
+    void advance_all();
+    bool has_deferred() const;
+    bool waits_for_grid() const;
+    // Lines "core 3  aic  MTE1  waits for flag ...", one per blocked pipe.
+    void describe_waits(std::string& table) const;
+    void reset_for_block(int block_index);
+
+    [[noreturn]] void fail(const Record& record, const std::string& what) const;
+    [[noreturn]] void fail(const char* instruction, Pipe pipe, const void* pc, const std::string& what) const;
+
+private:
+    struct PipeState {
+        std::deque<Record> deferred;
+    };
+
+    bool perform(const Record& record);
+    bool perform_sync(const Record& record);
+    void append(Record& record, const void* pc);
+    void issue_in_order(Record& record, const void* pc);
+    void suspend_until_idle(Pipe pipe);
+    std::string where() const;
+    std::string describe(const Record& record) const;
+
+    PipeState pipes_[kPipes];
+    FlagState flags_;
+    int32_t flag_sets_[kPipes][kPipes][kFlagIds] = {};      // performed since the block began, for messages
+    int32_t flag_waits_[kPipes][kPipes][kFlagIds] = {};
+    int32_t cross_[kCrossIds] = {};
+    int32_t cross_sets_[kCrossIds] = {};
+    uint32_t unlocks_issued_[kLockIds] = {};
+    uint32_t unlocks_done_[kLockIds] = {};
+    uint32_t grid_arrivals_[kCrossIds] = {};
+    uint32_t grid_waits_[kCrossIds] = {};
+    struct SiteCache {
+        uint64_t pc = 0;
+        uint32_t id = 0;
+    } site_cache_[64];
+    uint32_t issued_ = 0;
+};
+
+// A store with a read-modify-write to global memory, kept back so that its order does not depend on host threads.
+struct PendingAtomic {
+    void (*apply)(uint8_t* gm, const uint8_t* data, uint32_t bytes);
+    uint8_t* gm;
+    uint32_t bytes;
+    uint32_t data_offset;
+};
+
+// One AI core: a cube core, two vector cores, their memories.
+class AiCore {
+public:
+    AiCore();
+    int index = 0;          // position on the chip
+    Launch* launch = nullptr;
+
+    Memory l1{"L1", kL1Bytes};
+    Memory l0a{"L0A", kL0aBytes};
+    Memory l0b{"L0B", kL0bBytes};
+    Memory l0a_mx{"L0A_MX", kL0MxBytes};
+    Memory l0b_mx{"L0B_MX", kL0MxBytes};
+    Memory l0c{"L0C", kL0cBytes};
+    Memory bt{"BT", kBtBytes};
+    Memory fb{"FB", kFbBytes};
+    Memory ub[2] = {{"UB0", kUbBytes, true}, {"UB1", kUbBytes, true}};
+    UnitFlags unit_flags;
+    Core aic{*this, CoreKind::aic}, aiv0{*this, CoreKind::aiv0}, aiv1{*this, CoreKind::aiv1};
+    Core* cores[3] = {&aic, &aiv0, &aiv1};
+
+    // Atomic stores of the running block since the last grid-wide arrival.
+    std::vector<PendingAtomic> atomics;
+    std::vector<uint8_t> atomic_data;
+
+    uint64_t progress = 0;  // records performed and fibers ended; a round without any is a deadlock
+
+    Memory& ub_of(const Core& core) { return ub[core.kind == CoreKind::aiv1 ? 1 : 0]; }
+    void reset_for_block();
+};
+
+// The core whose instruction stream this host thread is running; null outside kernels.
+[[gnu::visibility("default")]] extern thread_local Core* running_core [[gnu::tls_model("initial-exec")]];
+
+}  // namespace ascend

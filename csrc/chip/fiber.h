@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// How do the cores of one AI core take turns on a host thread? Stackful fibers with a hand-written switch (a few ns;
+// ucontext saves the signal mask with a system call and is a hundred times slower).
+#pragma once
+
+#include <cstddef>
+#include <exception>
+#include <functional>
+
+namespace ascend {
+
+// Thrown inside a fiber when its launch is given up, so that its frames unwind.
+struct FiberCancelled {};
+
+class Fiber {
+public:
+    Fiber();
+    ~Fiber();
+    Fiber(const Fiber&) = delete;
+    Fiber& operator=(const Fiber&) = delete;
+
+    void start(std::function<void()> body);  // ready to run; the body begins at the first resume
+    void resume();                           // from the scheduler: runs until the fiber yields or ends
+    void yield();                            // from inside: back to the scheduler
+    void cancel();                           // unwinds a live fiber; afterwards it is done
+    bool done() const { return done_; }
+    std::exception_ptr error() const { return error_; }
+
+private:
+    static void entry(Fiber*);
+    friend void fiber_entry(Fiber*);
+
+    void* stack_ = nullptr;         // mapping with a guard page below
+    void* own_sp_ = nullptr;
+    void* scheduler_sp_ = nullptr;
+    std::function<void()> body_;
+    std::exception_ptr error_;
+    bool done_ = true;
+    bool cancelled_ = false;
+};
+
+}  // namespace ascend

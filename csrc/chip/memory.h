@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+// What on-chip memories does an AI core have, and which of their bytes hold data? True sizes; validity per 32 bytes.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+namespace ascend {
+
+constexpr uint32_t kL1Bytes = 512 * 1024;
+constexpr uint32_t kL0aBytes = 64 * 1024;
+constexpr uint32_t kL0bBytes = 64 * 1024;
+constexpr uint32_t kL0MxBytes = 4 * 1024;  // scale stores; address = L0 address / 16
+constexpr uint32_t kL0cBytes = 256 * 1024;
+constexpr uint32_t kBtBytes = 4 * 1024;
+constexpr uint32_t kFbBytes = 4 * 1024;
+constexpr uint32_t kUbBytes = 256 * 1024;
+constexpr uint32_t kFractalBytes = 512;
+constexpr uint32_t kUnitBytes = 32;        // validity granule, C0
+
+// Which 32-byte granules of a memory have been written since the block began.
+class Validity {
+public:
+    explicit Validity(uint32_t bytes) : words_((bytes / kUnitBytes + 63) / 64), bits_(new uint64_t[words_]()) {}
+    ~Validity() { delete[] bits_; }
+    Validity(const Validity&) = delete;
+    Validity& operator=(const Validity&) = delete;
+
+    void clear() { std::memset(bits_, 0, words_ * 8); }
+    // Every granule that [begin, begin + bytes) touches becomes defined.
+    void set(uint32_t begin, uint32_t bytes) {
+        if (bytes == 0) return;
+        set_granules(begin / kUnitBytes, (begin + bytes - 1) / kUnitBytes);
+    }
+    bool test(uint32_t byte) const { return bits_[byte / kUnitBytes / 64] >> (byte / kUnitBytes % 64) & 1; }
+    // 16 granules, one 512-byte fractal, as bits; `begin` is a multiple of 512.
+    uint32_t fractal(uint32_t begin) const {
+        const uint32_t granule = begin / kUnitBytes;
+        return static_cast<uint32_t>(bits_[granule / 64] >> (granule % 64)) & 0xffff;
+    }
+    void set_fractal(uint32_t begin, uint32_t bits) {
+        const uint32_t granule = begin / kUnitBytes;
+        uint64_t& word = bits_[granule / 64];
+        word = (word & ~(uint64_t{0xffff} << (granule % 64))) | uint64_t{bits & 0xffff} << (granule % 64);
+    }
+    // First undefined byte offset in [begin, begin + bytes), or -1.
+    int64_t first_undefined(uint32_t begin, uint32_t bytes) const {
+        for (uint32_t at = begin / kUnitBytes; at * kUnitBytes < begin + bytes; ++at)
+            if (!(bits_[at / 64] >> (at % 64) & 1)) return int64_t{at} * kUnitBytes;
+        return -1;
+    }
+
+private:
+    void set_granules(uint32_t first, uint32_t last) {
+        const uint32_t first_word = first / 64, last_word = last / 64;
+        const uint64_t head = ~uint64_t{0} << (first % 64), tail = ~uint64_t{0} >> (63 - last % 64);
+        if (first_word == last_word) {
+            bits_[first_word] |= head & tail;
+            return;
+        }
+        bits_[first_word] |= head;
+        for (uint32_t word = first_word + 1; word < last_word; ++word) bits_[word] = ~uint64_t{0};
+        bits_[last_word] |= tail;
+    }
+
+    size_t words_;
+    uint64_t* bits_;
+};
+
+// A memory: bytes and their validity. UB lies between guard pages, because scalar and SIMT code dereferences it.
+class Memory {
+public:
+    Memory(const char* name, uint32_t bytes, bool guarded = false);
+    ~Memory();
+    Memory(const Memory&) = delete;
+    Memory& operator=(const Memory&) = delete;
+
+    const char* name() const { return name_; }
+    uint32_t bytes() const { return bytes_; }
+    uint8_t* at(uint32_t offset) { return data_ + offset; }
+    const uint8_t* at(uint32_t offset) const { return data_ + offset; }
+    // Offset of a host pointer into this memory, or -1.
+    int64_t offset_of(const void* pointer) const {
+        const auto difference = static_cast<const uint8_t*>(pointer) - data_;
+        return difference >= 0 && difference <= bytes_ ? difference : -1;
+    }
+    Validity valid;
+
+private:
+    const char* name_;
+    uint32_t bytes_;
+    uint32_t guard_bytes_;
+    uint8_t* data_;
+};
+
+// One bit per 512 B of L0C: set by the MMAD that produced the block, cleared by the FIX that drained it.
+struct UnitFlags {
+    uint64_t bits[kL0cBytes / kFractalBytes / 64] = {};
+    bool all_equal(uint32_t begin, uint32_t bytes, bool value) const;
+    void assign(uint32_t begin, uint32_t bytes, bool value);
+    void clear() { std::memset(bits, 0, sizeof bits); }
+};
+
+}  // namespace ascend

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// Is an address in global memory alive? The four last allocations a core touched answer nearly always.
+#include "isa/instruction.h"
+
+#include "chip/device.h"
+#include "chip/launch.h"
+
+namespace ascend::isa {
+
+void Issue::global(const char* what, const GmFootprint& gm, uint32_t outer) const {
+    if (gm.rows == 0 || gm.row_bytes == 0 || outer == 0) return;
+    const auto end_of = [&](int64_t span) { return gm.address + static_cast<uint64_t>(span) + gm.row_bytes; };
+    const int64_t span = int64_t{gm.rows - 1} * gm.row_stride + int64_t{outer - 1} * gm.outer_stride;
+    const uint64_t begin = gm.address, end = end_of(span);
+    if (span >= 0)
+        for (const Core::GmRange& range : core.gm_ranges)
+            if (begin >= range.begin && end <= range.end) return;
+    Hbm::Range range;
+    if (span < 0 || !core.ai.launch->device().hbm.find(reinterpret_cast<const void*>(begin), &range))
+        fail(format("%s: global memory 0x%llx belongs to no live tensor", what, static_cast<unsigned long long>(begin)));
+    if (end > range.end)
+        fail(format("%s: global memory 0x%llx to 0x%llx leaves its tensor, which ends at 0x%llx (%llu bytes too far)",
+                    what, static_cast<unsigned long long>(begin), static_cast<unsigned long long>(end),
+                    static_cast<unsigned long long>(range.end), static_cast<unsigned long long>(end - range.end)));
+    for (int i = 3; i > 0; --i) core.gm_ranges[i] = core.gm_ranges[i - 1];
+    core.gm_ranges[0] = {range.begin, range.end};
+}
+
+void Issue::on(CoreKind kind) const {
+    const bool cube = kind == CoreKind::aic;
+    if (cube == (core.kind == CoreKind::aic)) return;
+    fail(cube ? "only the cube core (AIC) has this instruction" : "only a vector core (AIV) has this instruction");
+}
+
+}  // namespace ascend::isa
