@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: MIT
+"""How deep_gemm.transform_sf_into_required_layout is launched; the kernel is csrc/kernels/deep_gemm/transform_sf.cpp."""
+
+import torch
+
+from ascend_sim.backends.ascend.launch import launch
+
+
+def transform_sf_into_required_layout(sf, mn, k, recipe, num_groups=None, is_sfa=None, disable_ue8m0_cast=False,
+                                      psum_layout=None) -> torch.Tensor:
+    pairs = -(-(-(-k // 32)) // 2)
+    batch = sf.shape[:-2]
+    packed = torch.empty((*batch, pairs, mn), dtype=torch.int16, device=sf.device).transpose(-2, -1)
+    launch("transform_sf", sf, {
+        "src": sf.data_ptr(), "dst": packed.data_ptr(),
+        "mn": mn, "k": k, "gran_mn": recipe[0], "batches": batch[0] if batch else 1,
+        "src_is_fp32": int(sf.dtype == torch.float32),
+        "src_row_stride": sf.stride(-2), "src_col_stride": sf.stride(-1), "src_batch_stride": sf.stride(0) if batch else 0,
+        "psum": 0 if psum_layout is None else psum_layout.data_ptr(),
+        "num_groups": 0 if psum_layout is None else psum_layout.numel(),
+    })
+    return packed
+
+
+def in_required_layout(sf: torch.Tensor, mn: int, k: int, gran_mn: int) -> torch.Tensor:
+    """The scales of a dense operand as the GEMM kernel reads them; unchanged if they are so already."""
+    if sf.dtype == torch.int16 and gran_mn == 1 and sf.stride(-2) == 1 and sf.stride(-1) == sf.size(-2):
+        return sf
+    return transform_sf_into_required_layout(sf, mn, k, (gran_mn, 32))

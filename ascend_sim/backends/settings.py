@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: MIT
+"""What a library's setters (deep_gemm.set_num_sms, ...) leave for the backends to read. Process-wide, as in the real libraries."""
+
+from dataclasses import dataclass
+
+
+@dataclass
+class DeepGemm:
+    num_sms: int = 0                # 0: all the device's cores
+    npu_arch: int = 0               # 0: the device's own
+    deterministic: bool = False
+
+
+deep_gemm = DeepGemm()

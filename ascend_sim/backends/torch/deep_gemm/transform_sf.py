@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: MIT
+"""What deep_gemm.transform_sf_into_required_layout computes: one UE8M0 byte per row and 32-element block of k, in pairs, MN-major."""
+
+import torch
+
+
+@torch.no_grad()
+def transform_sf_into_required_layout(sf, mn, k, recipe, num_groups=None, is_sfa=None, disable_ue8m0_cast=False,
+                                      psum_layout=None) -> torch.Tensor:
+    exponents = scale_exponents(sf, mn, k, recipe[0])
+    if psum_layout is not None:
+        exponents[gap_rows(psum_layout, recipe[0], exponents.shape[-2])] = 0
+    if exponents.shape[-1] % 2:
+        exponents = torch.nn.functional.pad(exponents, (0, 1))
+    low, high = exponents[..., 0::2].to(torch.int16), exponents[..., 1::2].to(torch.int16)
+    packed = low | (high << 8)
+    return packed.transpose(-2, -1).contiguous().transpose(-2, -1)     # MN-major
+
+
+def scale_exponents(sf: torch.Tensor, mn: int, k: int, gran_mn: int) -> torch.Tensor:
+    """uint8 [.., mn, ceil(k / 32)]: the exponent byte of each scale, rows repeated gran_mn times."""
+    blocks = -(-k // 32)
+    if sf.dtype == torch.float32:
+        exponents = (sf.contiguous().view(torch.int32) >> 23 & 0xFF).to(torch.uint8)
+    else:
+        pairs = sf.to(torch.int32)          # even block in the low byte, odd block in the high byte
+        exponents = torch.stack((pairs & 0xFF, pairs >> 8 & 0xFF), dim=-1).flatten(-2).to(torch.uint8)
+    return exponents.repeat_interleave(gran_mn, dim=-2)[..., :mn, :blocks].clone()
+
+
+def gap_rows(psum: torch.Tensor, gran_mn: int, rows: int) -> torch.Tensor:
+    """bool [rows]: rows between a group's end, rounded up to whole scale rows, and the next multiple of 256."""
+    index = torch.arange(rows, device=psum.device)
+    ends = psum.to(torch.int64)
+    first = (-(-ends // gran_mn) * gran_mn)[:, None]
+    last = (-(-ends // 256) * 256)[:, None]
+    return ((index >= first) & (index < last)).any(dim=0)

@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: MIT
+"""Helpers of the CUDA library, also reachable as deep_gemm.<name>: casts (`math`) and alignments (`layout`)."""
+
+from deep_gemm.utils import layout, math
+from deep_gemm.utils.layout import *  # noqa: F403
+from deep_gemm.utils.math import *  # noqa: F403
+
+__all__ = [*math.__all__, *layout.__all__]
