@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// Which functions does the level "amx" run?
+#include "host/ops.h"
+
+#include "host/avx512/f32x16.h"
+#include "host/generic/copy.h"
+#include "host/generic/mmad.h"
+
+namespace ascend::host {
+
+const Ops kAmxOps = {
+    .mmad = generic::mmad,
+    .nd2nz = generic::nd2nz,
+    .dn2nz = generic::dn2nz,
+    .transpose_b16 = generic::transpose<uint16_t>,
+    .transpose_b8 = generic::transpose<uint8_t>,
+    .transpose_b32 = generic::transpose<uint32_t>,
+    .nz2nd_f32 = generic::nz2nd<generic::StoreF32>,
+    .nz2nd_bf16 = generic::nz2nd<generic::StoreBf16>,
+    .nz2nd_f16 = generic::nz2nd<generic::StoreF16>,
+};
+
+}  // namespace ascend::host

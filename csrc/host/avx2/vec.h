@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// Vector primitives on AVX2 + FMA: 32-byte chunks.
+#pragma once
+
+#include <immintrin.h>
+
+namespace ascend::host {
+inline namespace level_avx2 {
+
+constexpr int kVecBytes = 32;
+template <typename T, int kBytes = kVecBytes>
+using Vec = T __attribute__((vector_size(kBytes)));
+using VecF = Vec<float>;
+
+inline VecF fma(VecF a, VecF b, VecF c) { return (VecF)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c); }
+inline VecF sqrt(VecF a) { return (VecF)_mm256_sqrt_ps((__m256)a); }
+inline VecF round_even(VecF a) { return (VecF)_mm256_round_ps((__m256)a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+inline VecF floor(VecF a) { return (VecF)_mm256_round_ps((__m256)a, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC); }
+inline VecF ceil(VecF a) { return (VecF)_mm256_round_ps((__m256)a, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC); }
+inline VecF trunc(VecF a) { return (VecF)_mm256_round_ps((__m256)a, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC); }
+
+// Stores the bytes whose mask byte is 0xff; touches no others, so that a masked store may end at the end of UB.
+inline void masked_store(uint8_t* to, Vec<uint8_t> value, Vec<uint8_t> mask) {
+    const uint32_t bits = static_cast<uint32_t>(_mm256_movemask_epi8((__m256i)mask));
+    if (bits == 0xffffffffu) {
+        std::memcpy(to, &value, kVecBytes);
+    } else {
+        for (uint32_t rest = bits; rest; rest &= rest - 1) {
+            const int i = __builtin_ctz(rest);
+            to[i] = value[i];
+        }
+    }
+}
+
+}  // namespace level_avx2
+}  // namespace ascend::host

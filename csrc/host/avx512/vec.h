@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// Vector primitives on AVX-512 (F, BW, VL, DQ): 64-byte chunks.
+#pragma once
+
+#include <immintrin.h>
+
+namespace ascend::host {
+inline namespace level_avx512 {
+
+constexpr int kVecBytes = 64;
+template <typename T, int kBytes = kVecBytes>
+using Vec = T __attribute__((vector_size(kBytes)));
+using VecF = Vec<float>;
+
+inline VecF fma(VecF a, VecF b, VecF c) { return (VecF)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c); }
+inline VecF sqrt(VecF a) { return (VecF)_mm512_sqrt_ps((__m512)a); }
+inline VecF round_even(VecF a) {
+    return (VecF)_mm512_roundscale_ps((__m512)a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+inline VecF floor(VecF a) { return (VecF)_mm512_roundscale_ps((__m512)a, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC); }
+inline VecF ceil(VecF a) { return (VecF)_mm512_roundscale_ps((__m512)a, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC); }
+inline VecF trunc(VecF a) { return (VecF)_mm512_roundscale_ps((__m512)a, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC); }
+
+// Stores the bytes whose mask byte is 0xff; touches no others, so that a masked store may end at the end of UB.
+inline void masked_store(uint8_t* to, Vec<uint8_t> value, Vec<uint8_t> mask) {
+    const __mmask64 bits = _mm512_movepi8_mask((__m512i)mask);
+    if (bits == ~uint64_t{0}) {  // measured: a store under an all-ones mask blocks later loads from being forwarded
+        std::memcpy(to, &value, kVecBytes);
+    } else {
+        _mm512_mask_storeu_epi8(to, bits, (__m512i)value);
+    }
+}
+
+}  // namespace level_avx512
+}  // namespace ascend::host

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// Vector primitives on any host: 16-byte chunks (SSE2, NEON), lane loops where generic vectors have no operation.
+#pragma once
+
+namespace ascend::host {
+inline namespace level_portable {
+
+constexpr int kVecBytes = 16;
+template <typename T, int kBytes = kVecBytes>
+using Vec = T __attribute__((vector_size(kBytes)));
+using VecF = Vec<float>;
+
+#define ASCEND_SIM_LANES(result, expression)                         \
+    VecF result;                                                     \
+    for (int i = 0; i < kVecBytes / 4; ++i) result[i] = expression;  \
+    return result
+
+inline VecF fma(VecF a, VecF b, VecF c) { ASCEND_SIM_LANES(r, __builtin_fmaf(a[i], b[i], c[i])); }
+inline VecF sqrt(VecF a) { ASCEND_SIM_LANES(r, __builtin_sqrtf(a[i])); }
+inline VecF round_even(VecF a) { ASCEND_SIM_LANES(r, __builtin_nearbyintf(a[i])); }
+inline VecF floor(VecF a) { ASCEND_SIM_LANES(r, __builtin_floorf(a[i])); }
+inline VecF ceil(VecF a) { ASCEND_SIM_LANES(r, __builtin_ceilf(a[i])); }
+inline VecF trunc(VecF a) { ASCEND_SIM_LANES(r, __builtin_truncf(a[i])); }
+#undef ASCEND_SIM_LANES
+
+// Stores the bytes whose mask byte is 0xff; touches no others, so that a masked store may end at the end of UB.
+inline void masked_store(uint8_t* to, Vec<uint8_t> value, Vec<uint8_t> mask) {
+    uint64_t bits[kVecBytes / 8], all = ~uint64_t{0}, some = 0;
+    std::memcpy(bits, &mask, kVecBytes);
+    for (uint64_t word : bits) all &= word, some |= word;
+    if (all == ~uint64_t{0}) {
+        std::memcpy(to, &value, kVecBytes);
+    } else if (some) {
+        for (int i = 0; i < kVecBytes; ++i) {
+            if (mask[i]) to[i] = value[i];
+        }
+    }
+}
+
+}  // namespace level_portable
+}  // namespace ascend::host
