@@ -18,6 +18,6 @@ def dequantise(data: torch.Tensor, sf: torch.Tensor, gran_mn: int) -> torch.Tens
     """data [mn, k] * 2^(exponent of its row and of its 32-element block of k - 127), in float64: exact. Exponent 255 is NaN."""
     mn, k = data.shape
     exponents = scale_exponents(sf, mn, k, gran_mn).to(torch.int64)
-    scales = torch.exp2((exponents - 127).double())
+    scales = (exponents - 127 + 1023 << 52).view(torch.float64)     # exact: the exponent field of a float64
     scales = torch.where(exponents == 255, torch.nan, scales)
     return data.double() * scales.repeat_interleave(32, dim=1)[:, :k]

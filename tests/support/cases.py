@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: MIT
+"""Which shapes and inputs tests and benchmarks share. The sets are those of DeepGEMM-Ascend's own tests (deep_gemm.md 20.2)."""
+
+from dataclasses import dataclass
+
+import ml_dtypes
+import numpy as np
+import pytest
+import torch
+
+SUFFIXES = ("nt", "nn", "tn", "tt")
+GRAN_K = 32
+
+# (m, n, k)
+UNALIGNED_MN = [(4, 4, 64), (17, 4096, 4096), (4096, 17, 4096), (15, 4096, 4096), (4096, 15, 4096), (130, 257, 2048), (513, 257, 4096)]
+UNALIGNED_K = [(64, 64, 4), (1024, 2048, 17), (8192, 4096, 15), (128, 128, 234), (2048, 8192, 4095)]
+STRIDED = [(4, 4, 4), (4, 4, 16384), (4, 16384, 4), (16384, 4, 4), (16384, 4, 16384), (4, 16384, 16384), (128, 128, 128),
+           (256, 512, 1024), (1024, 256, 512), (4096, 4096, 4096)]
+NORMAL = [(m, n, k) for m in (1, 128, 4096) for n, k in ((2112, 7168), (576, 7168), (24576, 1536), (32768, 512), (7168, 16384), (4096, 7168), (7168, 2048))]
+NORMAL_FP32 = [(m, n, k) for m in (1, 128, 4096) for n, k in ((256, 7168), (129280, 7168))]
+RECIPES = [(1, 1, 32), (1, 32, 32), (32, 1, 32), (32, 32, 32)]
+# 0, 1; 15, 16, 17 (fractal); 31, 33 (scale block); 127, 129 (half a tile); 255, 256, 257 (tile)
+EDGES = (1, 15, 16, 17, 31, 33, 127, 129, 255, 256, 257)
+
+# Above these a case is marked `large`: minutes of emulation, or gigabytes of float64 in the oracle.
+_DEFAULT_MACS = 2.2e9
+_DEFAULT_ELEMENTS = 2**26
+
+
+def sized(cases: list[tuple[int, int, int]]) -> list:
+    """The cases as pytest parameters, the big ones marked `large`."""
+    def is_large(m, n, k):
+        return m * n * k > _DEFAULT_MACS or max(m * k, n * k, m * n) > _DEFAULT_ELEMENTS
+    return [pytest.param(*case, marks=[pytest.mark.large] if is_large(*case) else [], id="x".join(map(str, case))) for case in cases]
+
+
+@dataclass(frozen=True)
+class Operand:
+    """A matrix [mn, k] as a function takes it, and its exact values."""
+
+    tensor: object              # a tensor, or (data, sf)
+    values: np.ndarray          # float64 [mn, k]
+
+
+def generator(seed: int) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def place(values: torch.Tensor, device, mn_major: bool = False, gap: int = 0) -> torch.Tensor:
+    """A matrix on the device with the chosen unit-stride axis, and `gap` poisoned elements behind each of its lines."""
+    lines = values.T if mn_major else values
+    raw = {1: torch.uint8, 2: torch.int16, 4: torch.int32}[values.element_size()]
+    buffer = torch.full((lines.shape[0] + bool(gap), lines.shape[1] + gap), _poison(values.dtype), dtype=raw)
+    buffer[: lines.shape[0], : lines.shape[1]] = lines.contiguous().view(raw)
+    view = buffer.to(device).view(values.dtype)[: lines.shape[0], : lines.shape[1]]
+    return view.T if mn_major else view
+
+
+def _poison(dtype: torch.dtype) -> int:
+    """Bits of a NaN; for scale pairs two NaN exponents."""
+    return {torch.bfloat16: 0x7FC1, torch.float32: 0x7FC00001, torch.float8_e4m3fn: 0x7F, torch.int16: -1}[dtype]
+
+
+def bf16(mn: int, k: int, device, seed: int, mn_major: bool = False, gap: int = 0) -> Operand:
+    values = torch.randn(mn, k, generator=generator(seed)).bfloat16()
+    return Operand(place(values, device, mn_major, gap), values.double().numpy())
+
+
+def fp8(mn: int, k: int, device, seed: int, mn_major: bool = False, gap: int = 0, gran_mn: int = 1, sf_dtype=torch.float32) -> Operand:
+    """Uniform over all e4m3 codes but NaN, subnormals and +-448 included; scales out of 2^-9, 2^-8, 2^-7. Decoded by ml_dtypes."""
+    random = generator(seed)
+    codes = torch.randint(0, 254, (mn, k), generator=random, dtype=torch.uint8)
+    codes += (codes >= 0x7F).to(torch.uint8)                    # leaves out 0x7F; 0xFF is not reached
+    blocks = -(-k // GRAN_K)
+    exponents = torch.randint(-9, -6, (-(-mn // gran_mn), blocks), generator=random)
+    sf = torch.ldexp(torch.ones(exponents.shape), exponents)
+    if sf_dtype == torch.int16:
+        sf = torch.from_numpy(scale_pairs(sf.numpy()))
+    data = place(codes.view(torch.float8_e4m3fn), device, mn_major, gap)
+    scales = np.repeat(np.repeat(np.ldexp(1.0, exponents.numpy()), gran_mn, axis=0)[:mn], GRAN_K, axis=1)[:, :k]
+    return Operand((data, place(sf, device, mn_major, gap)), codes.numpy().view(ml_dtypes.float8_e4m3fn).astype(np.float64) * scales)
+
+
+def scale_pairs(sf: np.ndarray) -> np.ndarray:
+    """int16 [.., ceil(S / 2)] of fp32 powers of two [.., S]: exponent bytes, the even block low; 0 fills up. In numpy: an oracle."""
+    exponents = (np.ascontiguousarray(sf).view(np.uint32) >> 23).astype(np.uint8)
+    if exponents.shape[-1] % 2:
+        exponents = np.concatenate((exponents, np.zeros((*exponents.shape[:-1], 1), np.uint8)), axis=-1)
+    return np.ascontiguousarray(exponents).view("<i2")
+
+
+def poisoned(m: int, n: int, device, dtype=torch.bfloat16, gap: int = 0) -> torch.Tensor:
+    """[m, n] full of NaN, `gap` more behind each row: what is not written stays visible."""
+    return torch.full((m + bool(gap), n + gap), float("nan"), dtype=dtype).to(device)[:m, :n]
+
+
+def shaped(operand, suffix_letter: str, transposed_letter: str):
+    """The operand [mn, k] as the suffix's caller shapes it: itself, or its transposed view."""
+    if suffix_letter != transposed_letter:
+        return operand
+    return tuple(part.T for part in operand) if isinstance(operand, tuple) else operand.T
+
+
+def call(module, family: str, suffix: str, a: Operand, b: Operand, *arguments, **keywords) -> None:
+    """<family>_gemm_<suffix>(a, b, ...) with a and b given as [m, k] and [n, k]."""
+    function = getattr(module, f"{family}_gemm_{suffix}")
+    function(shaped(a.tensor, suffix[0], "t"), shaped(b.tensor, suffix[1], "n"), *arguments, **keywords)
+
+
+def product(a: Operand, b: Operand) -> torch.Tensor:
+    """A @ B.T in float64."""
+    return torch.from_numpy(a.values @ b.values.T)
+
+
+def sum_error(a: Operand, b: Operand) -> torch.Tensor:
+    """What summing k fp32 products in any order can be off by: k eps sum |a||b|, an allowance per element of D."""
+    return torch.from_numpy(np.abs(a.values) @ np.abs(b.values).T) * (a.values.shape[1] * 2.0**-24)
