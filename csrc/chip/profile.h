@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+// What did each launch of a profiled region cost? One record per launch, kept while a profile is open.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "chip/replay.h"
+
+namespace ascend {
+
+struct Device;
+struct Kernel;
+struct LaunchOptions;
+
+// Sums over the cores of a kind that took part.
+struct PipeTotals {
+    double busy_cycles = 0, wait_cycles = 0;
+    uint64_t instructions = 0;
+};
+
+struct TimelineEntry {
+    int16_t ai_core;
+    CoreKind core;
+    Pipe pipe;
+    uint16_t op;
+    Path path;
+    double start_us, end_us;       // simulated, from the start of the launch
+    uint32_t amount;
+};
+
+struct LaunchProfile {
+    std::string name, detail, chip;
+    int device = 0;
+    int64_t stream = 0;
+    int blocks = 0, aics = 0, aivs = 0;
+    bool is_estimate = false;      // charged by formula, not replayed from a trace
+    bool is_timed = true;          // false: functional mode
+    double start_us = 0;           // on the device's simulated clock
+    double simulated_us = 0, launch_us = 0, host_us = 0;
+    double total_cycles = 0;       // simulated_us * clock
+    PipeTotals aic[kPipes], aiv[kPipes];
+    uint64_t gm_read_bytes = 0, gm_written_bytes = 0, l2_bytes = 0, hbm_read_bytes = 0, hbm_written_bytes = 0;
+    double macs = 0;
+    uint64_t records = 0;
+    std::vector<TimelineEntry> timeline;
+};
+
+// Profiles nest: a launch is added to each open one. With `timeline` launches also keep begin and end of every record.
+int profile_begin(bool timeline);
+std::vector<LaunchProfile> profile_end(int handle);
+bool is_profiling();
+bool profiling_keeps_timeline();
+void profile_add(const LaunchProfile&);
+
+// Work charged by formula (fallback operators) and launches in functional mode, which have no time.
+void profile_estimate(int device, int64_t stream, const std::string& name, double start_us, double us, uint64_t bytes,
+                      double flops);
+void profile_functional_launch(int device, const std::string& name);
+
+// Phase 2 of a launch: replay, clock, profile. Throws LaunchError if the replay finds a violation.
+void finish_launch(const LaunchTrace& trace, const Kernel& kernel, Device& device, const LaunchOptions& options,
+                   std::chrono::steady_clock::time_point begin);
+
+// The records as one JSON array, as ascend_sim.profiler reads it; without timelines.
+std::string to_json(const std::vector<LaunchProfile>&);
+// Trace Event Format for Perfetto: a process per core, a thread per pipe. Throws std::runtime_error if it cannot write.
+void write_chrome_trace(const std::string& path, const std::vector<LaunchProfile>&);
+
+}  // namespace ascend

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+// When did each instruction of a launch begin and end on the chip? Traces and a chip description in, times out.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "chip/l2.h"
+#include "chip/spec.h"
+#include "chip/trace.h"
+
+namespace ascend {
+
+struct ReplayOptions {
+    bool keep_times = false;       // begin and end of every record
+};
+
+struct RecordTime {
+    double start_cycles = -1;      // leaves its queue; for a wait: is satisfied
+    double end_cycles = -1;        // its result is visible to instructions behind a flag
+};
+
+struct PipeUse {
+    double busy_cycles = 0;        // the pipe's path is occupied
+    double wait_cycles = 0;        // an issued wait keeps the pipe idle (flags, locks, barriers, unit flags)
+    uint64_t instructions = 0;     // without synchronisation
+};
+
+struct CoreUse {
+    PipeUse pipe[kPipes];
+    double end_cycles = 0;
+    uint64_t records = 0;
+};
+
+enum class ViolationKind : uint8_t {
+    flag_set_twice,                // a set before the wait that consumes the one before, in simulated time
+    never_continues,               // a record that waits for something that does not happen
+};
+
+struct Violation {
+    ViolationKind kind;
+    int ai_core;
+    CoreKind core;
+    uint64_t record;               // index in that core's trace
+    double at_cycles;              // of the second set
+    double other_cycles;           // when the first one was consumed
+};
+
+struct ReplayResult {
+    double cycles = 0;             // from the start of the first block to the last result
+    double us = 0;                 // launch overhead + cycles / clock
+    double launch_us = 0;
+    std::vector<std::array<CoreUse, 3>> cores;
+    uint64_t gm_read_bytes = 0, gm_written_bytes = 0;       // sums of the records' amounts
+    uint64_t l2_bytes = 0;                                  // in whole 128 B transactions
+    uint64_t hbm_read_bytes = 0, hbm_written_bytes = 0;
+    double macs = 0;                                        // padded to whole fractals
+    std::vector<Violation> violations;
+    std::vector<std::array<std::vector<RecordTime>, 3>> times;  // if keep_times
+};
+
+ReplayResult replay(const LaunchTrace& trace, const ChipSpec& spec, L2State& l2, const ReplayOptions& options = {});
+
+// One line for an error message: core, pipe, flag, times, source line.
+std::string describe(const Violation& violation, const LaunchTrace& trace);
+
+}  // namespace ascend
