@@ -135,7 +135,7 @@ struct PendingAtomic {
     void (*apply)(uint8_t* gm, const uint8_t* data, uint32_t bytes);
     uint8_t* gm;
     uint32_t bytes;
-    uint32_t data_offset;
+    uint64_t data_offset;
 };
 
 // One AI core: a cube core, two vector cores, their memories.

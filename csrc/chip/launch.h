@@ -114,14 +114,4 @@ int host_threads();
 void set_host_threads(int);     // 0: one per processor
 void set_launch_timeout(double seconds);  // 0: none
 
-// Kernels compiled into the library, found by name. Each is compiled once per host SIMD level; the last registered of the
-// best supported level is used. `run` takes named 8-byte fields.
-struct Fields;
-using HostFunction = void (*)(Device&, int stream, const Fields&);
-struct KernelRegistration {
-    KernelRegistration(const char* name, const char* level, HostFunction run);
-};
-HostFunction find_kernel(const std::string& name);  // throws std::invalid_argument listing the known names
-std::vector<std::string> kernel_names();
-
 }  // namespace ascend

@@ -2,6 +2,7 @@
 // What is one instruction, once issued? A 64-byte record: descriptor for the effect, trace entry for the replay.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -98,10 +99,8 @@ struct FixPayload {
     uint32_t l0c;          // byte offset
     uint16_t m, n;
     uint16_t src_stride;   // fractal rows (16 elements) between 16-column blocks of L0C, in rows
-    uint8_t quant;         // 0 none, 1 fp32->fp16, 16 fp32->bf16, ...
     uint8_t relu : 2, nz2nd : 1, nz2dn : 1, sub_block : 1, dual : 2, accumulates : 1;
-    uint8_t unit_flag;
-    uint8_t l2_hint;
+    uint8_t unit_flag : 2, l2_hint : 4;
 };
 
 struct MovePayload {       // on-chip copies: 2-D loads of fractals, UB -> L1, fills
@@ -126,7 +125,8 @@ struct Record {
     Pipe pipe;
     Path path;
     ElementType type;
-    uint8_t reserved[3];
+    uint8_t quant;         // FIX: 0 none, 1 fp32 -> fp16, 16 fp32 -> bf16
+    uint8_t reserved[2];
     uint32_t amount;
     uint32_t site;         // index into the launch's table of call sites (source lines)
     union {

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT
+// M: the cube's matrix multiply-add (ascend950.md 4.2, 4.3). Only the live m x n of L0C is written; only the live
+// extents of L0A and L0B must be defined.
+#include "isa/cube.h"
+
+#include "host/host.h"
+#include "isa/instruction.h"
+
+namespace ascend::isa {
+
+namespace {
+
+int blocks_of_16(int value) { return (value + 15) / 16; }
+
+// First undefined byte in the live extent of an operand, or -1. Fractal (k1, r1) at (k1 * r_blocks + r1) * 512.
+int64_t undefined_operand(const Memory& memory, uint32_t base, int rows, int k_units) {
+    const int row_blocks = blocks_of_16(rows);
+    for (int k1 = 0; k1 < k_units; ++k1)
+        for (int r1 = 0; r1 < row_blocks; ++r1) {
+            const int live = std::min(16, rows - r1 * 16);
+            const uint32_t wanted = (1u << live) - 1;
+            const uint32_t begin = base + static_cast<uint32_t>(k1 * row_blocks + r1) * kFractalBytes;
+            const uint32_t missing = wanted & ~memory.valid.fractal(begin);
+            if (missing) [[unlikely]]
+                return int64_t{begin} + __builtin_ctz(missing) * int64_t{kUnitBytes};
+        }
+    return -1;
+}
+
+struct L0cExtent {
+    uint32_t begin;
+    int m, n, row_blocks;
+    // Calls f(offset, bytes) for every contiguous live piece.
+    template <class F>
+    void each(F f) const {
+        for (int n1 = 0; n1 < blocks_of_16(n); ++n1) {
+            const int columns = std::min(16, n - n1 * 16);
+            const uint32_t block = begin + static_cast<uint32_t>(n1 * row_blocks) * 1024;
+            if (columns == 16)
+                f(block, static_cast<uint32_t>(m) * 64);
+            else
+                for (int row = 0; row < m; ++row)
+                    f(block + static_cast<uint32_t>(row) * 64, static_cast<uint32_t>(columns) * 4);
+        }
+    }
+};
+
+void check_defined(Core& core, const Record& record, const Memory& memory, int64_t at, const char* what) {
+    if (at >= 0) [[unlikely]]
+        core.fail(record, format("%s: %s address 0x%llx holds undefined data", what, memory.name(),
+                                 static_cast<long long>(at)));
+}
+
+bool mmad_ready(Core& core, const Record& record) {
+    const MmadPayload& p = record.mmad;
+    if (!(p.unit_flag & 2)) return true;
+    const uint32_t bytes = static_cast<uint32_t>(blocks_of_16(p.m) * blocks_of_16(p.n)) * 1024;
+    return core.ai.unit_flags.all_equal(p.l0c, bytes, false);
+}
+
+void mmad_effect(Core& core, const Record& record) {
+    const MmadPayload& p = record.mmad;
+    AiCore& ai = core.ai;
+    const int k0 = elements_per_unit(record.type), k_units = (p.k + k0 - 1) / k0;
+    check_defined(core, record, ai.l0a, undefined_operand(ai.l0a, p.l0a, p.m, k_units), "left operand");
+    check_defined(core, record, ai.l0b, undefined_operand(ai.l0b, p.l0b, p.n, k_units), "right operand");
+    if (p.mx) {
+        const auto bytes = [&](int rows) { return static_cast<uint32_t>(blocks_of_16(rows) * ((p.k + 63) / 64)) * 32; };
+        check_defined(core, record, ai.l0a_mx, ai.l0a_mx.valid.first_undefined(p.a_scale, bytes(p.m)), "left scales");
+        check_defined(core, record, ai.l0b_mx, ai.l0b_mx.valid.first_undefined(p.b_scale, bytes(p.n)), "right scales");
+    }
+    const L0cExtent extent{p.l0c, p.m, p.n, blocks_of_16(p.m)};
+    if (!p.init) {
+        int64_t undefined = -1;
+        extent.each([&](uint32_t at, uint32_t bytes) {
+            if (undefined < 0) undefined = ai.l0c.valid.first_undefined(at, bytes);
+        });
+        check_defined(core, record, ai.l0c, undefined, "accumulator");
+    }
+    host::MmadArgs args{};
+    args.a = ai.l0a.at(p.l0a);
+    args.b = ai.l0b.at(p.l0b);
+    args.c = reinterpret_cast<float*>(ai.l0c.at(p.l0c));
+    args.m = p.m;
+    args.n = p.n;
+    args.k = p.k;
+    args.a_type = record.type;
+    args.b_type = p.b_type;
+    args.a_scale = p.mx ? ai.l0a_mx.at(p.a_scale) : nullptr;
+    args.b_scale = p.mx ? ai.l0b_mx.at(p.b_scale) : nullptr;
+    args.init = p.init;
+    args.bias = p.has_bias ? reinterpret_cast<const float*>(ai.bt.at(p.bias)) : nullptr;
+    args.hf32_rounding = p.hf32_away ? Rounding::nearest_away : Rounding::nearest_even;
+    if (p.has_bias)
+        check_defined(core, record, ai.bt, ai.bt.valid.first_undefined(p.bias, static_cast<uint32_t>(p.n) * 4), "bias");
+    host::mmad(args);
+    if (p.init) extent.each([&](uint32_t at, uint32_t bytes) { ai.l0c.valid.set(at, bytes); });
+    if (p.unit_flag == 3) {
+        ai.unit_flags.assign(p.l0c, static_cast<uint32_t>(extent.row_blocks * blocks_of_16(p.n)) * 1024, true);
+        core.advance(Pipe::FIX);
+    }
+}
+const uint16_t op_mmad = register_op("asc_mmad", mmad_effect, mmad_ready);
+const uint16_t op_mmad_mx = register_op("asc_mmad_mx", mmad_effect, mmad_ready);
+
+bool pairs(ElementType a, ElementType b) {
+    if (a == b) return true;
+    const auto ocp8 = [](ElementType t) { return t == ElementType::e4m3 || t == ElementType::e5m2; };
+    return (ocp8(a) && ocp8(b)) || (is_fp4(a) && is_fp4(b));
+}
+
+}  // namespace
+
+void set_mmad_direction(bool n_first) { this_core().registers[reg_mmad_n_first] = n_first; }
+
+void enable_hf32(bool enabled) {
+    uint64_t& mode = this_core().registers[reg_hf32];
+    mode = (mode & ~uint64_t{1}) | uint64_t{enabled};
+}
+
+void set_hf32_rounding(bool away) {
+    uint64_t& mode = this_core().registers[reg_hf32];
+    mode = (mode & ~uint64_t{2}) | uint64_t{away} << 1;
+}
+
+void mmad(const Mmad& mmad, const void* pc) {
+    const Issue issue{this_core(), mmad.mx ? "asc_mmad_mx" : "asc_mmad", Pipe::M, pc};
+    issue.on(CoreKind::aic);
+    issue.field("m", mmad.m, 0, 4095);
+    issue.field("k", mmad.k, 0, 4095);
+    issue.field("n", mmad.n, 0, 4095);
+    if (mmad.unit_flag != 0 && mmad.unit_flag != 2 && mmad.unit_flag != 3)
+        issue.fail(format("unit flag %d; accepted are 0 off, 2 wait, 3 wait and flip", mmad.unit_flag));
+    if (mmad.m == 0 || mmad.n == 0 || mmad.k == 0) return;
+    if (!pairs(mmad.a_type, mmad.b_type))
+        issue.fail(format("operands %s x %s; the cube multiplies equal types, e4m3 with e5m2 and e2m1 with e1m2",
+                          element_name(mmad.a_type), element_name(mmad.b_type)));
+    const bool small = is_fp4(mmad.a_type) || mmad.a_type == ElementType::e4m3 || mmad.a_type == ElementType::e5m2;
+    if (mmad.mx && !small)
+        issue.fail(format("operands %s; block scales go with e4m3, e5m2, e2m1 and e1m2", element_name(mmad.a_type)));
+    if (!mmad.mx && is_fp4(mmad.a_type)) issue.fail("4-bit operands need block scales: asc_mmad_mx");
+    if (mmad.mx && mmad.k % 64)
+        issue.fail(format("k = %lld; with block scales k is a multiple of 64", static_cast<long long>(mmad.k)));
+    const int k0 = elements_per_unit(mmad.a_type);
+    const int64_t m1 = (mmad.m + 15) / 16, n1 = (mmad.n + 15) / 16, k1 = (mmad.k + k0 - 1) / k0;
+    const int operand_alignment = mmad.mx && element_bits(mmad.a_type) == 8 ? 1024 : 512;
+    AiCore& ai = issue.core.ai;
+    issue.local(ai.l0a, "left operand", mmad.l0a, m1 * k1 * kFractalBytes, operand_alignment);
+    issue.local(ai.l0b, "right operand", mmad.l0b, n1 * k1 * kFractalBytes, operand_alignment);
+    issue.local(ai.l0c, "destination", mmad.l0c, m1 * n1 * 1024, mmad.mx ? 1024 : 64);
+    if (mmad.bias) issue.local(ai.bt, "bias", mmad.bias_address, n1 * 64, 64);
+    Record record{};
+    record.op = mmad.mx ? op_mmad_mx : op_mmad;
+    record.pipe = Pipe::M;
+    record.path = Path::cube;
+    const bool hf32 = mmad.a_type == ElementType::f32 && issue.core.registers[reg_hf32] & 1;
+    record.type = hf32 ? ElementType::hf32 : mmad.a_type;
+    record.amount = static_cast<uint32_t>(m1 * n1 * k1);
+    MmadPayload& p = record.mmad;
+    p.l0a = static_cast<uint32_t>(mmad.l0a);
+    p.l0b = static_cast<uint32_t>(mmad.l0b);
+    p.l0c = static_cast<uint32_t>(mmad.l0c);
+    p.bias = static_cast<uint32_t>(mmad.bias_address);
+    p.m = static_cast<uint16_t>(mmad.m);
+    p.n = static_cast<uint16_t>(mmad.n);
+    p.k = static_cast<uint16_t>(mmad.k);
+    p.b_type = hf32 ? ElementType::hf32 : mmad.b_type;
+    p.unit_flag = static_cast<uint8_t>(mmad.unit_flag);
+    p.init = mmad.init;
+    p.has_bias = mmad.bias;
+    p.mx = mmad.mx;
+    p.gemv_off = mmad.gemv_off;
+    p.n_first = issue.core.registers[reg_mmad_n_first] != 0;
+    p.hf32_away = issue.core.registers[reg_hf32] >> 1 & 1;
+    p.a_scale = p.l0a / 16;
+    p.b_scale = p.l0b / 16;
+    issue.core.issue(record, pc);
+}
+
+}  // namespace ascend::isa

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT
+// MTE1: fractals, scales and parameters from L1 to the memories beside the cube (ascend950.md 2.2, 4.1, 6).
+#include "isa/load.h"
+
+#include <cstring>
+
+#include "host/copy.h"
+#include "isa/instruction.h"
+
+namespace ascend::isa {
+
+namespace {
+
+void copy_fractals(Memory& to, uint32_t dst, const Memory& from, uint32_t src, int count) {
+    std::memcpy(to.at(dst), from.at(src), static_cast<size_t>(count) * kFractalBytes);
+    for (int i = 0; i < count; ++i) {
+        const uint32_t step = static_cast<uint32_t>(i) * kFractalBytes;
+        to.valid.set_fractal(dst + step, from.valid.fractal(src + step));
+    }
+}
+
+template <bool b_side>
+void load_effect(Core& core, const Record& record) {
+    const MovePayload& p = record.move;
+    Memory& to = b_side ? core.ai.l0b : core.ai.l0a;
+    for (uint32_t k = 0; k < p.outer_steps; ++k)
+        copy_fractals(to, p.dst + k * p.dst_stride * kFractalBytes, core.ai.l1,
+                      p.src + ((p.src_outer + k) * p.src_stride + p.src_inner) * kFractalBytes, p.inner_steps);
+}
+const uint16_t op_l0a = register_op("asc_copy_l12l0a", load_effect<false>);
+const uint16_t op_l0b = register_op("asc_copy_l12l0b", load_effect<true>);
+
+// All or nothing: a transposed fractal mixes the rows of its source.
+uint32_t all_defined(const Validity& valid, uint32_t begin, int fractals) {
+    for (int i = 0; i < fractals; ++i)
+        if (valid.fractal(begin + static_cast<uint32_t>(i) * kFractalBytes) != 0xffff) return 0;
+    return 0xffff;
+}
+
+// Source fractal (k, m): 16 rows of 32 bytes, row blocks m inside column blocks k. 16-bit: its transpose is one fractal,
+// at m * dst_stride + k. 8-bit: two row blocks (32 x 32 elements) become two fractals, at (m/2) * dst_stride + 2k, +1.
+template <bool b_side>
+void load_transposed_effect(Core& core, const Record& record) {
+    const MovePayload& p = record.move;
+    Memory& to = b_side ? core.ai.l0b : core.ai.l0a;
+    const Memory& l1 = core.ai.l1;
+    const bool bytes = p.unit_bytes_log2 == 0;
+    for (uint32_t k = 0; k < p.outer_steps; ++k)
+        for (uint32_t m = 0; m < p.inner_steps; m += bytes ? 2 : 1) {
+            const uint32_t src = p.src + ((p.src_outer + k) * p.src_stride + p.src_inner + m) * kFractalBytes;
+            if (bytes) {
+                const uint32_t dst = p.dst + (m / 2 * p.dst_stride + 2 * k) * kFractalBytes;
+                host::transpose_b8(to.at(dst), 32, l1.at(src), 32);
+                const uint32_t defined = all_defined(l1.valid, src, 2);
+                to.valid.set_fractal(dst, defined);
+                to.valid.set_fractal(dst + kFractalBytes, defined);
+            } else {
+                const uint32_t dst = p.dst + (m * p.dst_stride + k) * kFractalBytes;
+                host::transpose_b16(to.at(dst), 32, l1.at(src), 32);
+                to.valid.set_fractal(dst, all_defined(l1.valid, src, 1));
+            }
+        }
+}
+const uint16_t op_l0a_transpose = register_op("asc_copy_l12l0a_transpose", load_transposed_effect<false>);
+const uint16_t op_l0b_transpose = register_op("asc_copy_l12l0b_transpose", load_transposed_effect<true>);
+
+// Scale fractals of 32 bytes (16 rows x 2 scales): source x * src_stride + y, destination x * dst_stride + y.
+template <bool b_side>
+void load_mx_effect(Core& core, const Record& record) {
+    const MovePayload& p = record.move;
+    Memory& to = b_side ? core.ai.l0b_mx : core.ai.l0a_mx;
+    const Memory& l1 = core.ai.l1;
+    for (uint32_t x = 0; x < p.outer_steps; ++x)
+        for (uint32_t y = 0; y < p.inner_steps; ++y) {
+            const uint32_t src = p.src + ((p.src_outer + x) * p.src_stride + p.src_inner + y) * kUnitBytes;
+            const uint32_t dst = p.dst + (x * p.dst_stride + y) * kUnitBytes;
+            std::memcpy(to.at(dst), l1.at(src), kUnitBytes);
+            if (l1.valid.test(src)) to.valid.set(dst, kUnitBytes);
+        }
+}
+const uint16_t op_l0a_mx = register_op("asc_copy_l12l0a_mx", load_mx_effect<false>);
+const uint16_t op_l0b_mx = register_op("asc_copy_l12l0b_mx", load_mx_effect<true>);
+
+template <bool bias>
+void load_parameters_effect(Core& core, const Record& record) {
+    const MovePayload& p = record.move;
+    Memory& to = bias ? core.ai.bt : core.ai.fb;
+    std::memcpy(to.at(p.dst), core.ai.l1.at(p.src), p.word);
+    to.valid.set(p.dst, p.word);
+}
+const uint16_t op_bt = register_op("asc_copy_l12bt", load_parameters_effect<true>);
+const uint16_t op_fb = register_op("asc_copy_l12fb", load_parameters_effect<false>);
+
+Record move_record(uint16_t op, Path path, int64_t src, int64_t dst) {
+    Record record{};
+    record.op = op;
+    record.pipe = Pipe::MTE1;
+    record.path = path;
+    record.move.src = static_cast<uint32_t>(src);
+    record.move.dst = static_cast<uint32_t>(dst);
+    return record;
+}
+
+}  // namespace
+
+void copy_l12l0(const LoadL0& load, const void* pc) {
+    static const char* const names[2][2] = {{"asc_copy_l12l0a", "asc_copy_l12l0a_transpose"},
+                                            {"asc_copy_l12l0b", "asc_copy_l12l0b_transpose"}};
+    const Issue issue{this_core(), names[load.b_side][load.transpose], Pipe::MTE1, pc};
+    issue.on(CoreKind::aic);
+    issue.field("m_start", load.m_start, 0, 65535);
+    issue.field("k_start", load.k_start, 0, 65535);
+    issue.field("m_step", load.m_step, 0, 255);
+    issue.field("k_step", load.k_step, 0, 255);
+    issue.field("src_stride", load.src_stride, 0, 65535);
+    issue.field("dst_stride", load.dst_stride, 0, 65535);
+    if (load.m_step == 0 || load.k_step == 0) return;
+    const bool bytes = load.element_bits == 8;
+    if (load.transpose && load.element_bits != 16 && !bytes)
+        issue.fail(format("%d-bit elements; the transposing load takes 8- and 16-bit ones", load.element_bits));
+    if (load.transpose && bytes && (load.m_step % 2 || load.m_start % 2))
+        issue.fail("8-bit transposing loads take pairs of row blocks: m_start and m_step are even");
+    Memory& to = load.b_side ? issue.core.ai.l0b : issue.core.ai.l0a;
+    const int64_t src = offset_of(load.l1), dst = offset_of(load.l0);
+    const int64_t first = load.k_start * load.src_stride + load.m_start;
+    const int64_t last = (load.k_start + load.k_step - 1) * load.src_stride + load.m_start + load.m_step - 1;
+    if (src % kUnitBytes) issue.local(issue.core.ai.l1, "source", src, 0, kUnitBytes);
+    issue.local(issue.core.ai.l1, "source", src, 0, kFractalBytes);
+    issue.local(issue.core.ai.l1, "source", src + first * kFractalBytes, (last - first + 1) * kFractalBytes,
+                kFractalBytes);
+    int64_t fractals;
+    if (!load.transpose)
+        fractals = (load.k_step - 1) * load.dst_stride + load.m_step;
+    else if (bytes)
+        fractals = (load.m_step / 2 - 1) * load.dst_stride + 2 * load.k_step;
+    else
+        fractals = (load.m_step - 1) * load.dst_stride + load.k_step;
+    issue.local(to, "destination", dst, fractals * kFractalBytes, kFractalBytes);
+    const uint16_t op = load.transpose ? (load.b_side ? op_l0b_transpose : op_l0a_transpose)
+                                       : (load.b_side ? op_l0b : op_l0a);
+    const Path path = !load.b_side     ? Path::l1_to_l0a
+                      : load.transpose ? Path::l1_to_l0b_transposed
+                                       : Path::l1_to_l0b;
+    Record record = move_record(op, path, src, dst);
+    record.amount = static_cast<uint32_t>(load.m_step * load.k_step * kFractalBytes);
+    record.move.outer_steps = static_cast<uint16_t>(load.k_step);
+    record.move.inner_steps = static_cast<uint16_t>(load.m_step);
+    record.move.src_stride = static_cast<uint16_t>(load.src_stride);
+    record.move.dst_stride = static_cast<uint16_t>(load.dst_stride);
+    record.move.src_outer = static_cast<uint16_t>(load.k_start);
+    record.move.src_inner = static_cast<uint16_t>(load.m_start);
+    record.move.unit_bytes_log2 = bytes ? 0 : 1;
+    issue.core.issue(record, pc);
+}
+
+void copy_l12l0_mx(bool b_side, uint64_t address, const void* l1, int64_t x_start, int64_t y_start, int64_t x_step,
+                   int64_t y_step, int64_t src_stride, int64_t dst_stride, const void* pc) {
+    const Issue issue{this_core(), b_side ? "asc_copy_l12l0b_mx" : "asc_copy_l12l0a_mx", Pipe::MTE1, pc};
+    issue.on(CoreKind::aic);
+    issue.field("x_start", x_start, 0, 65535);
+    issue.field("y_start", y_start, 0, 65535);
+    issue.field("x_step", x_step, 0, 255);
+    issue.field("y_step", y_step, 0, 255);
+    issue.field("src_stride", src_stride, 0, 65535);
+    issue.field("dst_stride", dst_stride, 0, 65535);
+    if (x_step == 0 || y_step == 0) return;
+    const int64_t src = offset_of(l1), first = x_start * src_stride + y_start;
+    const int64_t last = (x_start + x_step - 1) * src_stride + y_start + y_step - 1;
+    issue.local(issue.core.ai.l1, "source", src + first * kUnitBytes, (last - first + 1) * kUnitBytes, kUnitBytes);
+    issue.local(b_side ? issue.core.ai.l0b_mx : issue.core.ai.l0a_mx, "destination", static_cast<int64_t>(address),
+                ((x_step - 1) * dst_stride + y_step) * kUnitBytes, kUnitBytes);
+    Record record = move_record(b_side ? op_l0b_mx : op_l0a_mx, Path::l1_to_l0_mx, src, static_cast<int64_t>(address));
+    record.amount = static_cast<uint32_t>(x_step * y_step * kUnitBytes);
+    record.move.outer_steps = static_cast<uint16_t>(x_step);
+    record.move.inner_steps = static_cast<uint16_t>(y_step);
+    record.move.src_stride = static_cast<uint16_t>(src_stride);
+    record.move.dst_stride = static_cast<uint16_t>(dst_stride);
+    record.move.src_outer = static_cast<uint16_t>(x_start);
+    record.move.src_inner = static_cast<uint16_t>(y_start);
+    record.move.flags = b_side;
+    issue.core.issue(record, pc);
+}
+
+void copy_l12_parameters(bool bias, uint64_t address, const void* l1, int64_t bytes, const void* pc) {
+    const Issue issue{this_core(), bias ? "asc_copy_l12bt" : "asc_copy_l12fb", Pipe::MTE1, pc};
+    issue.on(CoreKind::aic);
+    issue.field("bytes", bytes, 0, 4096);
+    if (bytes == 0) return;
+    issue.local(issue.core.ai.l1, "source", offset_of(l1), bytes, kUnitBytes);
+    issue.local(bias ? issue.core.ai.bt : issue.core.ai.fb, "destination", static_cast<int64_t>(address), bytes, 64);
+    Record record = move_record(bias ? op_bt : op_fb, bias ? Path::l1_to_bt : Path::l1_to_fb, offset_of(l1),
+                                static_cast<int64_t>(address));
+    record.amount = static_cast<uint32_t>(bytes);
+    record.move.word = static_cast<uint32_t>(bytes);
+    issue.core.issue(record, pc);
+}
+
+}  // namespace ascend::isa

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+// MTE1 instructions under their public names. Sources: ascend950.md 2.2, 4.1, 6; tilelang_ascend.md 5.
+#pragma once
+
+#include "isa/sync.h"
+
+namespace ascend::isa {
+struct LoadL0 {
+    bool b_side, transpose;
+    int element_bits;
+    const void* l0;
+    const void* l1;
+    int64_t m_start, k_start, m_step, k_step, src_stride, dst_stride;
+};
+void copy_l12l0(const LoadL0& load, const void* pc);
+void copy_l12l0_mx(bool b_side, uint64_t address, const void* l1, int64_t x_start, int64_t y_start, int64_t x_step,
+                   int64_t y_step, int64_t src_stride, int64_t dst_stride, const void* pc);
+void copy_l12_parameters(bool bias, uint64_t address, const void* l1, int64_t bytes, const void* pc);
+}  // namespace ascend::isa
+
+// Fractals of 512 bytes: source (k_start + k) * src_stride + m_start + m, destination k * dst_stride + m.
+template <class T>
+ASCEND_SIM_INSTRUCTION void asc_copy_l12l0a(T* l0a, const T* l1, int64_t m_start, int64_t k_start, int64_t m_step,
+                                            int64_t k_step, int64_t src_stride, int64_t dst_stride) {
+    ascend::isa::copy_l12l0({false, false, sizeof(T) * 8, l0a, l1, m_start, k_start, m_step, k_step, src_stride,
+                             dst_stride}, ASCEND_SIM_HERE);
+}
+template <class T>
+ASCEND_SIM_INSTRUCTION void asc_copy_l12l0b(T* l0b, const T* l1, int64_t m_start, int64_t k_start, int64_t m_step,
+                                            int64_t k_step, int64_t src_stride, int64_t dst_stride) {
+    ascend::isa::copy_l12l0({true, false, sizeof(T) * 8, l0b, l1, m_start, k_start, m_step, k_step, src_stride,
+                             dst_stride}, ASCEND_SIM_HERE);
+}
+// Each fractal transposed: destination m * dst_stride + k. 8-bit elements: pairs of row blocks, (m/2) * dst_stride + 2k.
+template <class T>
+ASCEND_SIM_INSTRUCTION void asc_copy_l12l0a_transpose(T* l0a, const T* l1, int64_t m_start, int64_t k_start,
+                                                      int64_t m_step, int64_t k_step, int64_t src_stride,
+                                                      int64_t dst_stride) {
+    ascend::isa::copy_l12l0({false, true, sizeof(T) * 8, l0a, l1, m_start, k_start, m_step, k_step, src_stride,
+                             dst_stride}, ASCEND_SIM_HERE);
+}
+template <class T>
+ASCEND_SIM_INSTRUCTION void asc_copy_l12l0b_transpose(T* l0b, const T* l1, int64_t m_start, int64_t k_start,
+                                                      int64_t m_step, int64_t k_step, int64_t src_stride,
+                                                      int64_t dst_stride) {
+    ascend::isa::copy_l12l0({true, true, sizeof(T) * 8, l0b, l1, m_start, k_start, m_step, k_step, src_stride,
+                             dst_stride}, ASCEND_SIM_HERE);
+}
+
+// Scales, in fractals of 32 bytes (16 rows x 2): source (x_start + x) * src_stride + y_start + y, destination
+// x * dst_stride + y behind `address` = byte address of the data in L0A or L0B / 16.
+ASCEND_SIM_INSTRUCTION void asc_copy_l12l0a_mx(uint64_t address, const fp8_e8m0_t* l1, int64_t x_start, int64_t y_start,
+                                               int64_t x_step, int64_t y_step, int64_t src_stride,
+                                               int64_t dst_stride) {
+    ascend::isa::copy_l12l0_mx(false, address, l1, x_start, y_start, x_step, y_step, src_stride, dst_stride,
+                               ASCEND_SIM_HERE);
+}
+ASCEND_SIM_INSTRUCTION void asc_copy_l12l0b_mx(uint64_t address, const fp8_e8m0_t* l1, int64_t x_start, int64_t y_start,
+                                               int64_t x_step, int64_t y_step, int64_t src_stride,
+                                               int64_t dst_stride) {
+    ascend::isa::copy_l12l0_mx(true, address, l1, x_start, y_start, x_step, y_step, src_stride, dst_stride,
+                               ASCEND_SIM_HERE);
+}
+
+// Bias and fixpipe parameters: `bytes` of L1 to the byte address of BT or FB. fp32 and int32 only, copied as they are.
+ASCEND_SIM_INSTRUCTION void asc_copy_l12bt(uint64_t bt_address, const void* l1, int64_t bytes) {
+    ascend::isa::copy_l12_parameters(true, bt_address, l1, bytes, ASCEND_SIM_HERE);
+}
+ASCEND_SIM_INSTRUCTION void asc_copy_l12fb(uint64_t fb_address, const void* l1, int64_t bytes) {
+    ascend::isa::copy_l12_parameters(false, fb_address, l1, bytes, ASCEND_SIM_HERE);
+}
