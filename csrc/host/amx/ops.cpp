@@ -2,6 +2,7 @@
 // Which functions does the level "amx" run?
 #include "host/ops.h"
 
+#include "host/amx/level.h"
 #include "host/avx512/f32x16.h"
 #include "host/generic/copy.h"
 #include "host/generic/mmad.h"
@@ -9,7 +10,7 @@
 namespace ascend::host {
 
 const Ops kAmxOps = {
-    .mmad = generic::mmad,
+    .mmad = amx_level::mmad,
     .nd2nz = generic::nd2nz,
     .dn2nz = generic::dn2nz,
     .transpose_b16 = generic::transpose<uint16_t>,

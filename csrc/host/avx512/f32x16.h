@@ -2,7 +2,7 @@
 // Sixteen fp32 lanes in one AVX-512 register: what the MMAD of csrc/host/generic needs from a level.
 #pragma once
 
-#include <immintrin.h>
+#include "host/avx512/intrinsics.h"
 
 namespace ascend::host {
 namespace {

@@ -24,7 +24,7 @@ inline VecF trunc(VecF a) { return (VecF)_mm512_roundscale_ps((__m512)a, _MM_FRO
 // Stores the bytes whose mask byte is 0xff; touches no others, so that a masked store may end at the end of UB.
 inline void masked_store(uint8_t* to, Vec<uint8_t> value, Vec<uint8_t> mask) {
     const __mmask64 bits = _mm512_movepi8_mask((__m512i)mask);
-    if (bits == ~uint64_t{0}) {  // measured: a store under an all-ones mask blocks later loads from being forwarded
+    if (bits == ~uint64_t{0}) {  // a plain store can forward to a later load, a masked one cannot
         std::memcpy(to, &value, kVecBytes);
     } else {
         _mm512_mask_storeu_epi8(to, bits, (__m512i)value);

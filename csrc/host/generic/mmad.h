@@ -188,7 +188,7 @@ private:
 
 // kRows rows of A times kBlocks strips of B; accumulators stay in registers over the whole k.
 template <int kRows, int kBlocks>
-void fma_rows(float* const (&c)[kBlocks], const float* a, const float* const (&b)[kBlocks], int k) {
+void fma_rows(float* const (&c)[kBlocks], const float* a, int64_t a_stride, const float* const (&b)[kBlocks], int k) {
     F32x16 sum[kRows][kBlocks];
     for (int i = 0; i < kRows; ++i)
         for (int j = 0; j < kBlocks; ++j) sum[i][j] = F32x16::load(c[j] + i * 16);
@@ -196,7 +196,7 @@ void fma_rows(float* const (&c)[kBlocks], const float* a, const float* const (&b
         F32x16 column[kBlocks];
         for (int j = 0; j < kBlocks; ++j) column[j] = F32x16::load(b[j] + kk * 16);
         for (int i = 0; i < kRows; ++i) {
-            const F32x16 row = F32x16::broadcast(a + static_cast<int64_t>(i) * k + kk);
+            const F32x16 row = F32x16::broadcast(a + i * a_stride + kk);
             for (int j = 0; j < kBlocks; ++j) sum[i][j] = fma(row, column[j], sum[i][j]);
         }
     }
@@ -212,9 +212,9 @@ void fma_blocks(const MmadArgs& args, FmaOperands& operands, int m1, int n1) {
     const float* a = operands.a(m1);
     for (int i = 0; i < 16; i += kRows) {
         if constexpr (kBlocks == 1) {
-            fma_rows<kRows, 1>({first.value[i]}, a + static_cast<int64_t>(i) * args.k, {operands.b(n1)}, args.k);
+            fma_rows<kRows, 1>({first.value[i]}, a + static_cast<int64_t>(i) * args.k, args.k, {operands.b(n1)}, args.k);
         } else {
-            fma_rows<kRows, 2>({first.value[i], second.value[i]}, a + static_cast<int64_t>(i) * args.k,
+            fma_rows<kRows, 2>({first.value[i], second.value[i]}, a + static_cast<int64_t>(i) * args.k, args.k,
                                {operands.b(n1), operands.b(n1 + 1)}, args.k);
         }
     }
@@ -271,23 +271,22 @@ inline void mmad_wide(const MmadArgs& args) {
     }
 }
 
+// s8 on the fp32 path: the sum of kS8Chunk products is at most 2^10 * 2^14 = 2^24 in magnitude, so every partial sum is
+// an integer that fp32 holds exactly. Chunks are added up in int32, wrapping.
 inline void mmad_s8(const MmadArgs& args) {
-    const Operand a = operand_a(args), b = operand_b(args);
-    const size_t strip_ints = static_cast<size_t>(args.k) * kStripRows;
-    int32_t* a_values = reinterpret_cast<int32_t*>(scratch(ScratchSlot::wide_a, strip_ints * 4 * a.strips()));
-    int32_t* b_values = reinterpret_cast<int32_t*>(scratch(ScratchSlot::wide_b, strip_ints * 4));
-    for (int m1 = 0; m1 < a.strips(); ++m1) unpack_strip<true>(a_values + m1 * strip_ints, a, m1);
-    for (int n1 = 0; n1 < b.strips(); ++n1) {
-        unpack_strip<false>(b_values, b, n1);
-        for (int m1 = 0; m1 < a.strips(); ++m1) {
+    constexpr int kS8Chunk = 1024, kRows = F32x16::kTileRows;
+    FmaOperands operands(args);
+    for (int n1 = 0; n1 < ceil_div(args.n, 16); ++n1) {
+        for (int m1 = 0; m1 < ceil_div(args.m, 16); ++m1) {
             CBlock<int32_t> c(args, m1, n1);
-            for (int i = 0; i < c.rows; ++i) {
-                const int32_t* row = a_values + m1 * strip_ints + static_cast<int64_t>(i) * args.k;
-                int32_t sum[16];
-                std::memcpy(sum, c.value[i], sizeof sum);
-                for (int kk = 0; kk < args.k; ++kk)
-                    for (int j = 0; j < 16; ++j) sum[j] += row[kk] * b_values[kk * 16 + j];
-                std::memcpy(c.value[i], sum, sizeof sum);
+            for (int kk = 0; kk < args.k; kk += kS8Chunk) {
+                const int chunk = args.k - kk < kS8Chunk ? args.k - kk : kS8Chunk;
+                alignas(64) float sum[16][16] = {};
+                for (int i = 0; i < 16; i += kRows)
+                    fma_rows<kRows, 1>({sum[i]}, operands.a(m1) + static_cast<int64_t>(i) * args.k + kk, args.k,
+                                       {operands.b(n1) + kk * 16}, chunk);
+                for (int i = 0; i < 16; ++i)
+                    for (int j = 0; j < 16; ++j) c.value[i][j] += static_cast<int32_t>(sum[i][j]);
             }
             c.store();
         }
