@@ -24,7 +24,7 @@ EDGES = (1, 15, 16, 17, 31, 33, 127, 129, 255, 256, 257)
 
 # Above these a case is marked `large`: minutes of emulation, or gigabytes of float64 in the oracle.
 _DEFAULT_MACS = 2.2e9
-_DEFAULT_ELEMENTS = 2**26
+_DEFAULT_ELEMENTS = 3e7
 
 
 def sized(cases: list[tuple[int, int, int]]) -> list:

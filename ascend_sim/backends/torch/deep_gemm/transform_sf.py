@@ -13,8 +13,8 @@ def transform_sf_into_required_layout(sf, mn, k, recipe, num_groups=None, is_sfa
     if exponents.shape[-1] % 2:
         exponents = torch.nn.functional.pad(exponents, (0, 1))
     low, high = exponents[..., 0::2].to(torch.int16), exponents[..., 1::2].to(torch.int16)
-    packed = low | (high << 8)
-    return packed.transpose(-2, -1).contiguous().transpose(-2, -1)     # MN-major
+    mn_major = torch.empty((*low.shape[:-2], low.shape[-1], mn), dtype=torch.int16, device=sf.device).transpose(-2, -1)
+    return mn_major.copy_(low | (high << 8))
 
 
 def scale_exponents(sf: torch.Tensor, mn: int, k: int, gran_mn: int) -> torch.Tensor:
