@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What a process sets for all later calls. Source: deep_gemm.md 5; docs/deep_gemm.md, "Runtime settings"."""
 
-from ascend_sim import parity
+from ascend_sim import chips, config, parity
 from ascend_sim.backends import settings
 
 __all__ = [
@@ -76,4 +76,4 @@ def get_theoretical_mk_alignment_for_contiguous_layout(expected_m: int | None = 
 
 
 def _device_cores() -> int:
-    return 32
+    return int(chips.load(config.chip())["cores.ai_cores"])

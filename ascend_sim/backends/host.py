@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """How checks read tensors without the device noticing: emulated HBM is host memory, so no launch is charged."""
 
+import ctypes
+
 import torch
 
 from ascend_sim import modes
@@ -12,10 +14,14 @@ def holds_values() -> bool:
 
 
 def view(tensor: torch.Tensor) -> torch.Tensor:
-    """The same memory as a cpu tensor; a copy for tensors of devices that are not emulated."""
+    """The same memory as a cpu tensor, to be read while `tensor` lives; a copy for tensors of devices that are not emulated."""
     if tensor.device.type == "cpu":
         return tensor
-    if tensor.device.type == "npu":
-        from ascend_sim import _C
-        return _C.host_view(tensor)
-    return tensor.cpu()
+    if tensor.device.type != "npu":
+        return tensor.cpu()
+    if tensor.numel() == 0:
+        return torch.empty(tensor.shape, dtype=tensor.dtype)
+    storage = tensor.untyped_storage()
+    memory = (ctypes.c_char * storage.nbytes()).from_address(storage.data_ptr())
+    flat = torch.frombuffer(memory, dtype=tensor.dtype, count=storage.nbytes() // tensor.element_size())
+    return torch.as_strided(flat, tensor.shape, tensor.stride(), tensor.storage_offset())

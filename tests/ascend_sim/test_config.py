@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: MIT
+"""Does each environment variable accept what docs/env.md says, and refuse the rest by naming it?"""
+
+from pathlib import Path
+
+import pytest
+from ascend_sim import config
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "env.md"
+
+
+@pytest.fixture(autouse=True)
+def clean(monkeypatch):
+    for name in (*config.VARIABLES, "DJ_JIT_LAUNCH_TIMEOUT"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def test_defaults():
+    assert config.backend() == "ascend" and config.mode() == "full" and config.chip() == "950DT_9581" and config.host_isa() == "auto"
+    assert config.strict() is False and config.autoload() is True and config.shims() == () and config.checks() == config.Checks()
+    assert config.devices() == tuple(range(8)) and config.hbm_bytes() is None and config.threads() >= 1
+    assert config.launch_timeout_s() == 300 and config.cache_dir().name == "ascend-sim"
+
+
+@pytest.mark.parametrize("name, text, read, expected", [
+    ("ASCEND_SIM_STRICT", "1", config.strict, True),
+    ("ASCEND_SIM_STRICT", "off", config.strict, False),
+    ("ASCEND_SIM_MODE", "timing", config.mode, "timing"),
+    ("ASCEND_SIM_HBM_GB", "0.5", config.hbm_bytes, 2**29),
+    ("ASCEND_SIM_THREADS", "7", config.threads, 7),
+    ("ASCEND_SIM_CHECK", "races,schedule:42", config.checks, config.Checks(races=True, schedule_seed=42)),
+    ("ASCEND_SIM_SHIMS", "torch_npu, cuda", config.shims, ("torch_npu", "cuda")),
+    ("ASCEND_RT_VISIBLE_DEVICES", "6,0-2", config.devices, (6, 0, 1, 2)),
+    ("DG_JIT_LAUNCH_TIMEOUT", "0", config.launch_timeout_s, 0),
+    ("DJ_JIT_LAUNCH_TIMEOUT", "9", config.launch_timeout_s, 9),
+    ("ASCEND_SIM_MODE", "", config.mode, "full"),
+])
+def test_accepts(monkeypatch, name, text, read, expected):
+    monkeypatch.setenv(name, text)
+    assert read() == expected
+
+
+@pytest.mark.parametrize("name, text, message", [
+    ("ASCEND_SIM_STRICT", "maybe", "accepted: 0 or 1"),
+    ("ASCEND_SIM_MODE", "fast", "accepted: full, functional, timing"),
+    ("ASCEND_SIM_HBM_GB", "-1", "outside 0..65536"),
+    ("ASCEND_SIM_HBM_GB", "lots", "not a number"),
+    ("ASCEND_SIM_DEVICES", "0", "outside 1..1024"),
+    ("ASCEND_SIM_THREADS", "two", "not a whole number"),
+    ("ASCEND_SIM_HOST_ISA", "sse", "portable, avx2, avx512, amx, neon"),
+    ("ASCEND_SIM_CHECK", "races,luck", "unknown: 'luck'"),
+    ("ASCEND_SIM_CHECK", "schedule", "schedule:<seed>"),
+    ("ASCEND_SIM_SHIMS", "torch_npu,npu", "unknown: 'npu'"),
+    ("ASCEND_RT_VISIBLE_DEVICES", "0,x", "not a device number: 'x'"),
+    ("ASCEND_RT_VISIBLE_DEVICES", "1,1", "named twice"),
+])
+def test_refuses_and_names_what_is_accepted(monkeypatch, name, text, message):
+    monkeypatch.setenv(name, text)
+    with pytest.raises(ValueError) as caught:
+        config.value(name)
+    assert str(caught.value).startswith(f"{name}={text!r} is not understood") and message in str(caught.value)
+
+
+def test_visible_devices_must_exist(monkeypatch):
+    monkeypatch.setenv("ASCEND_SIM_DEVICES", "4")
+    monkeypatch.setenv("ASCEND_RT_VISIBLE_DEVICES", "3,4")
+    with pytest.raises(ValueError, match="names 4; accepted: 0 to 3, since ASCEND_SIM_DEVICES is 4"):
+        config.devices()
+
+
+def test_document_lists_every_variable_with_its_default():
+    rows = {line.split("`")[1]: line.split("|")[2].strip(" `") for line in DOCUMENT.read_text().splitlines() if line.startswith("| `")}
+    assert rows == {variable.name: variable.default for variable in config.VARIABLES.values()}
+
+
+def test_nothing_else_reads_the_environment():
+    root = Path(config.__file__).parents[1]
+    readers = [path.relative_to(root) for package in ("ascend_sim", "deep_gemm") for path in (root / package).rglob("*.py")
+               if any(word in path.read_text() for word in ("os.environ", "os.getenv"))]
+    assert [str(path) for path in readers] == ["ascend_sim/config.py", "deep_gemm/testing/utils.py"]      # ignore_env removes a variable
