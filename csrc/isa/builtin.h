@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Which built-in variables and macros does kernel text use? block_idx, the core guards, assert and printf.
+// Which built-in variables and functions does kernel text use? block_idx, the core guards, assert and printf.
 #pragma once
 
+#include <cassert>
 #include <cstdio>
 
 #include "isa/core_context.h"
@@ -21,9 +22,21 @@ inline constexpr struct {
 #define ASC_IS_AIV (ascend::isa::on_vector_core())
 
 namespace ascend::isa {
+
+[[noreturn, gnu::cold, gnu::visibility("default")]] void device_assert_failed(const char* condition);
+
+// An object that is no arithmetic type must not travel through "...".
 template <typename T>
 constexpr T printed(T value) {
     return value;
 }
 inline int printed(asc_block_index index) { return index; }
+template <typename... Args>
+inline void device_printf(const char* pattern, Args... args) {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-security"
+    std::printf(pattern, printed(args)...);
+#pragma GCC diagnostic pop
+}
+
 }  // namespace ascend::isa

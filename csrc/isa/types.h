@@ -33,7 +33,7 @@
 #define __vector__
 #define __mix__(cube_cores, vector_cores)
 #define __simd_vf__
-#define __simd_callee__ [[gnu::always_inline]]
+#define __simd_callee__ __attribute__((always_inline))
 #define __simt_vf__
 #define __simt_callee__
 #define __launch_bounds__(threads)

@@ -12,10 +12,10 @@
 namespace ascend::isa {
 
 // Units are issue slots of the class, not instructions: an instruction at half rate counts twice.
-// Rates per slot and vector core, DK-REG: a whole register of 256 bytes, except alu_int32 32 and special 16 elements.
+// A slot is a whole register of 256 bytes, except where the class says otherwise (DK-REG); [vf.*] of the chip file prices it.
 enum class VfClass : uint8_t {
     alu,        // float and integer arithmetic, logic, shift, compare, select, broadcast
-    alu_int32,  // 32-bit integer add, subtract, multiply, absolute value
+    alu_int32,  // 32-bit integer add, subtract, multiply, absolute value: a register takes 2 slots of 32 elements
     special,    // exp, ln, sqrt, div: a 32-bit register takes 4 slots of 16 elements
     cast,       // f32 <-> f16/bf16, fp4 <-> bf16 one slot; f32 -> fp8 and f32 <-> s32 two; f32 -> s64 four
     reduce,     // across lanes or 32-byte blocks

@@ -8,8 +8,12 @@ namespace ascend::host {
 inline namespace level_avx2 {
 
 constexpr int kVecBytes = 32;
+template <typename T, int kBytes>
+struct VecOf {
+    typedef T type __attribute__((vector_size(kBytes)));
+};
 template <typename T, int kBytes = kVecBytes>
-using Vec = T __attribute__((vector_size(kBytes)));
+using Vec = typename VecOf<T, kBytes>::type;
 using VecF = Vec<float>;
 
 inline VecF fma(VecF a, VecF b, VecF c) { return (VecF)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c); }

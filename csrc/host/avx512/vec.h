@@ -8,8 +8,12 @@ namespace ascend::host {
 inline namespace level_avx512 {
 
 constexpr int kVecBytes = 64;
+template <typename T, int kBytes>
+struct VecOf {
+    typedef T type __attribute__((vector_size(kBytes)));
+};
 template <typename T, int kBytes = kVecBytes>
-using Vec = T __attribute__((vector_size(kBytes)));
+using Vec = typename VecOf<T, kBytes>::type;
 using VecF = Vec<float>;
 
 inline VecF fma(VecF a, VecF b, VecF c) { return (VecF)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c); }

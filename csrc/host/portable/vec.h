@@ -6,8 +6,12 @@ namespace ascend::host {
 inline namespace level_portable {
 
 constexpr int kVecBytes = 16;
+template <typename T, int kBytes>
+struct VecOf {
+    typedef T type __attribute__((vector_size(kBytes)));
+};
 template <typename T, int kBytes = kVecBytes>
-using Vec = T __attribute__((vector_size(kBytes)));
+using Vec = typename VecOf<T, kBytes>::type;
 using VecF = Vec<float>;
 
 #define ASCEND_SIM_LANES(result, expression)                         \

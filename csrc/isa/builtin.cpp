@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+// How do faults of vector and scalar code, which are no records, end a launch?
+#include "isa/builtin.h"
+
+#include "chip/core.h"
+
+namespace ascend::isa {
+
+void vector_fault(const char* instruction, const char* what, const void* address) {
+    if (!running_core) throw LaunchError(format("%s: %s (outside a kernel)", instruction, what));
+    Core& core = *running_core;
+    const auto offset = static_cast<const uint8_t*>(address) - core.ai.ub_of(core).at(0);
+    core.fail(instruction, Pipe::V, __builtin_return_address(0),
+              format("%s; UB address 0x%llx", what, static_cast<long long>(offset)));
+}
+
+void device_assert_failed(const char* condition) {
+    if (!running_core) throw LaunchError(format("assertion failed: %s (outside a kernel)", condition));
+    running_core->fail("assert", Pipe::S, __builtin_return_address(0), format("assertion failed: %s", condition));
+}
+
+}  // namespace ascend::isa
