@@ -51,8 +51,10 @@ std::shared_ptr<LaunchTrace> take_trace() {
     // Traces are tens of MB for a large launch: the memory is reused, per host thread that launches.
     static thread_local std::shared_ptr<LaunchTrace> kept;
     if (!kept || kept.use_count() > 1) kept = std::make_shared<LaunchTrace>();
-    for (AiCoreTrace& core : kept->ai_cores)
+    for (AiCoreTrace& core : kept->ai_cores) {
         for (CoreTrace& trace : core.of) trace.clear();
+        core.block_starts.clear();
+    }
     kept->sites.clear();
     return kept;
 }
@@ -132,6 +134,10 @@ private:
         if (first >= launch_.options_.blocks) return;
         core_->reset_for_block();
         AiCoreTrace* trace = launch_.traces_ ? &launch_.trace_->ai_cores[core_->index] : nullptr;
+        if (trace && first != core_->index * per_core)
+            trace->block_starts.push_back({static_cast<uint32_t>(trace->of[0].size()),
+                                           static_cast<uint32_t>(trace->of[1].size()),
+                                           static_cast<uint32_t>(trace->of[2].size())});
         for (Core* core : core_->cores) {
             const int kind = static_cast<int>(core->kind);
             core->trace = trace ? &trace->of[kind] : nullptr;

@@ -40,7 +40,9 @@ struct LaunchProfile {
     bool is_timed = true;          // false: functional mode
     double start_us = 0;           // on the device's simulated clock
     double simulated_us = 0, launch_us = 0, host_us = 0;
+    double clock_hz = 0;
     double total_cycles = 0;       // simulated_us * clock
+    double flops = 0;              // of estimates; kernels have macs
     PipeTotals aic[kPipes], aiv[kPipes];
     uint64_t gm_read_bytes = 0, gm_written_bytes = 0, l2_bytes = 0, hbm_read_bytes = 0, hbm_written_bytes = 0;
     double macs = 0;
@@ -48,25 +50,25 @@ struct LaunchProfile {
     std::vector<TimelineEntry> timeline;
 };
 
-// Profiles nest: a launch is added to each open one. With `timeline` launches also keep begin and end of every record.
+// A profile collects the launches between begin and end; several may be open, each gets every launch. It is kept until
+// forgotten, so that its timeline can still be written. With `timeline` launches also keep the times of every record.
 int profile_begin(bool timeline);
-std::vector<LaunchProfile> profile_end(int handle);
+void profile_end(int handle);
+void profile_forget(int handle);
 bool is_profiling();
 bool profiling_keeps_timeline();
-void profile_add(const LaunchProfile&);
+void profile_add(LaunchProfile);
 
-// Work charged by formula (fallback operators) and launches in functional mode, which have no time.
-void profile_estimate(int device, int64_t stream, const std::string& name, double start_us, double us, uint64_t bytes,
-                      double flops);
+// The launches as a JSON array of objects with the fields of LaunchProfile, without timelines.
+std::string profile_json(int handle);
+// Trace Event Format for Perfetto: a process per core, a thread per pipe. Throws std::runtime_error if it cannot write.
+void profile_write_chrome_trace(int handle, const std::string& path);
+
+// A launch in functional mode: it has no time.
 void profile_functional_launch(int device, const std::string& name);
 
 // Phase 2 of a launch: replay, clock, profile. Throws LaunchError if the replay finds a violation.
 void finish_launch(const LaunchTrace& trace, const Kernel& kernel, Device& device, const LaunchOptions& options,
                    std::chrono::steady_clock::time_point begin);
-
-// The records as one JSON array, as ascend_sim.profiler reads it; without timelines.
-std::string to_json(const std::vector<LaunchProfile>&);
-// Trace Event Format for Perfetto: a process per core, a thread per pipe. Throws std::runtime_error if it cannot write.
-void write_chrome_trace(const std::string& path, const std::vector<LaunchProfile>&);
 
 }  // namespace ascend

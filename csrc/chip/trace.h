@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -169,6 +170,7 @@ const char* core_kind_name(CoreKind);
 // One AI core's share of a launch: its blocks one after another. A cube-only launch has an empty aiv trace and so on.
 struct AiCoreTrace {
     CoreTrace of[3];  // indexed by CoreKind
+    std::vector<std::array<uint32_t, 3>> block_starts;  // of the blocks after the first, in each trace
 };
 
 struct LaunchTrace {

@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: MIT
+// From the times of a replay to what a reader wants: sums per pipe, bytes, a timeline.
+#include "chip/profile.h"
+
+#include <atomic>
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <stdexcept>
+
+#include "chip/device.h"
+#include "chip/fault.h"
+#include "chip/launch.h"
+#include "chip/timeline.h"
+
+namespace ascend {
+
+namespace {
+
+struct Profile {
+    bool is_open = true, keeps_timeline = false;
+    std::vector<LaunchProfile> launches;
+};
+
+std::mutex profiles_mutex;
+std::map<int, Profile>& profiles() {
+    static auto* profiles = new std::map<int, Profile>;
+    return *profiles;
+}
+std::atomic<int> open_profiles{0}, open_timelines{0};
+
+Profile& profile_at(int handle) {
+    const auto found = profiles().find(handle);
+    if (found == profiles().end()) throw std::invalid_argument(format("there is no profile %d", handle));
+    return found->second;
+}
+
+// Work charged by formula comes by way of the clock; kernels add themselves, with more to say.
+void add_estimate(const Span& span) {
+    if (!span.is_estimate) return;
+    LaunchProfile launch;
+    launch.name = span.name;
+    launch.chip = chip_spec().name;
+    launch.device = span.device;
+    launch.stream = span.stream;
+    launch.is_estimate = true;
+    launch.start_us = span.start_us;
+    launch.simulated_us = span.duration_us;
+    launch.clock_hz = chip_spec().clock_hz;
+    launch.total_cycles = span.duration_us * 1e-6 * launch.clock_hz;
+    launch.gm_read_bytes = span.bytes;
+    launch.flops = span.flops;
+    profile_add(std::move(launch));
+}
+
+void add_use(const ReplayResult& result, LaunchProfile& launch) {
+    for (const auto& ai_core : result.cores)
+        for (int kind = 0; kind < 3; ++kind) {
+            const CoreUse& use = ai_core[kind];
+            if (use.records == 0) continue;
+            const bool cube = kind == static_cast<int>(CoreKind::aic);
+            ++(cube ? launch.aics : launch.aivs);
+            launch.records += use.records;
+            PipeTotals* totals = cube ? launch.aic : launch.aiv;
+            for (int pipe = 0; pipe < kPipes; ++pipe) {
+                totals[pipe].busy_cycles += use.pipe[pipe].busy_cycles;
+                totals[pipe].wait_cycles += use.pipe[pipe].wait_cycles;
+                totals[pipe].instructions += use.pipe[pipe].instructions;
+            }
+        }
+}
+
+void add_timeline(const LaunchTrace& trace, const ReplayResult& result, LaunchProfile& launch) {
+    const double cycle_us = 1e6 / launch.clock_hz;
+    for (size_t core = 0; core < result.times.size(); ++core)
+        for (int kind = 0; kind < 3; ++kind) {
+            const auto& times = result.times[core][kind];
+            for (size_t i = 0; i < times.size(); ++i) {
+                const Record& r = trace.ai_cores[core].of[kind][i];
+                // A set takes no time; a wait is shown if it did.
+                if (r.path == Path::sync && !(times[i].end_cycles > times[i].start_cycles)) continue;
+                launch.timeline.push_back({static_cast<int16_t>(core), static_cast<CoreKind>(kind), r.pipe, r.op, r.path,
+                                           launch.launch_us + times[i].start_cycles * cycle_us,
+                                           launch.launch_us + times[i].end_cycles * cycle_us, r.amount});
+            }
+        }
+}
+
+// ---- text -----------------------------------------------------------------------------------------------------------
+
+std::string quoted(const std::string& text) {
+    std::string out = "\"";
+    for (const char c : text) {
+        if (c == '"' || c == '\\') (out += '\\') += c;
+        else if (static_cast<unsigned char>(c) < 0x20) out += format("\\u%04x", c);
+        else out += c;
+    }
+    return out + '"';
+}
+
+std::string number(double value) { return std::isfinite(value) ? format("%.17g", value) : "null"; }
+
+std::string pipes_json(const PipeTotals* totals) {
+    std::string out = "{";
+    for (int pipe = 0; pipe < kPipes; ++pipe)
+        out += format("%s\"%s\":{\"busy_cycles\":%s,\"wait_cycles\":%s,\"instructions\":%llu}", pipe ? "," : "",
+                      pipe_name(static_cast<Pipe>(pipe)), number(totals[pipe].busy_cycles).c_str(),
+                      number(totals[pipe].wait_cycles).c_str(), static_cast<unsigned long long>(totals[pipe].instructions));
+    return out + "}";
+}
+
+std::string launch_json(const LaunchProfile& l) {
+    std::string out = "{";
+    const auto text = [&](const char* name, const std::string& value) {
+        out += (out.size() > 1 ? "," : "") + quoted(name) + ":" + value;
+    };
+    const auto count = [&](const char* name, uint64_t value) { text(name, std::to_string(value)); };
+    text("name", quoted(l.name));
+    text("detail", quoted(l.detail));
+    text("chip", quoted(l.chip));
+    text("device", std::to_string(l.device));
+    text("stream", std::to_string(l.stream));
+    text("blocks", std::to_string(l.blocks));
+    text("aics", std::to_string(l.aics));
+    text("aivs", std::to_string(l.aivs));
+    text("is_estimate", l.is_estimate ? "true" : "false");
+    text("is_timed", l.is_timed ? "true" : "false");
+    text("start_us", number(l.start_us));
+    text("simulated_us", number(l.simulated_us));
+    text("launch_us", number(l.launch_us));
+    text("host_us", number(l.host_us));
+    text("clock_hz", number(l.clock_hz));
+    text("total_cycles", number(l.total_cycles));
+    text("aic", pipes_json(l.aic));
+    text("aiv", pipes_json(l.aiv));
+    count("gm_read_bytes", l.gm_read_bytes);
+    count("gm_written_bytes", l.gm_written_bytes);
+    count("l2_bytes", l.l2_bytes);
+    count("hbm_read_bytes", l.hbm_read_bytes);
+    count("hbm_written_bytes", l.hbm_written_bytes);
+    text("macs", number(l.macs));
+    text("flops", number(l.flops));
+    count("records", l.records);
+    return out + "}";
+}
+
+class ChromeTrace {
+public:
+    explicit ChromeTrace(const std::string& path) : path_(path), file_(std::fopen(path.c_str(), "w"), &std::fclose) {
+        if (!file_) fail();
+        put("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
+    }
+    void name_process(int process, const std::string& name) {
+        event(format("{\"ph\":\"M\",\"pid\":%d,\"name\":\"process_name\",\"args\":{\"name\":%s}}", process,
+                     quoted(name).c_str()));
+        event(format("{\"ph\":\"M\",\"pid\":%d,\"name\":\"process_sort_index\",\"args\":{\"sort_index\":%d}}", process,
+                     process));
+    }
+    void name_thread(int process, int thread, const std::string& name) {
+        event(format("{\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"name\":\"thread_name\",\"args\":{\"name\":%s}}", process, thread,
+                     quoted(name).c_str()));
+    }
+    void span(int process, int thread, const std::string& name, double start_us, double us, const std::string& args) {
+        event(format("{\"ph\":\"X\",\"pid\":%d,\"tid\":%d,\"name\":%s,\"ts\":%.4f,\"dur\":%.4f,\"args\":{%s}}", process,
+                     thread, quoted(name).c_str(), start_us, us, args.c_str()));
+    }
+    void finish() {
+        put("\n]}\n");
+        if (std::ferror(file_.get()) || std::fflush(file_.get())) fail();
+    }
+
+private:
+    void event(const std::string& text) {
+        put(is_first_ ? "\n" : ",\n");
+        put(text);
+        is_first_ = false;
+    }
+    void put(const std::string& text) { std::fwrite(text.data(), 1, text.size(), file_.get()); }
+    [[noreturn]] void fail() const { throw std::runtime_error("cannot write " + path_); }
+
+    std::string path_;
+    std::unique_ptr<FILE, int (*)(FILE*)> file_;
+    bool is_first_ = true;
+};
+
+constexpr int kProcessesPerDevice = 1000;
+
+void write_launch(ChromeTrace& out, const LaunchProfile& l, std::map<int, bool>& named) {
+    const int device_process = l.device * kProcessesPerDevice;
+    if (!named[device_process]) {
+        named[device_process] = true;
+        out.name_process(device_process, format("npu:%d kernels", l.device));
+        out.name_thread(device_process, static_cast<int>(l.stream), format("stream %lld", static_cast<long long>(l.stream)));
+    }
+    out.span(device_process, static_cast<int>(l.stream), l.name, l.start_us, l.simulated_us,
+             format("\"estimate\":%s,\"blocks\":%d,\"host_us\":%.1f", l.is_estimate ? "true" : "false", l.blocks, l.host_us));
+    for (const TimelineEntry& entry : l.timeline) {
+        const int kind = static_cast<int>(entry.core);
+        const int process = device_process + 1 + entry.ai_core * 3 + kind;
+        if (!named[process]) {
+            named[process] = true;
+            out.name_process(process, format("npu:%d core %d %s", l.device, entry.ai_core, core_kind_name(entry.core)));
+            for (int pipe = 0; pipe < kPipes; ++pipe) out.name_thread(process, pipe, pipe_name(static_cast<Pipe>(pipe)));
+        }
+        const int thread = entry.pipe == Pipe::all ? 0 : static_cast<int>(entry.pipe);
+        out.span(process, thread, op_info(entry.op).name, l.start_us + entry.start_us, entry.end_us - entry.start_us,
+                 format("\"path\":\"%s\",\"amount\":%u", path_name(entry.path), entry.amount));
+    }
+}
+
+}  // namespace
+
+// ---- open profiles --------------------------------------------------------------------------------------------------
+
+int profile_begin(bool timeline) {
+    std::lock_guard lock(profiles_mutex);
+    static int last = 0;
+    profiles()[++last].keeps_timeline = timeline;
+    if (open_profiles++ == 0) ascend::timeline().set_observer(add_estimate);
+    open_timelines += timeline;
+    return last;
+}
+
+void profile_end(int handle) {
+    std::lock_guard lock(profiles_mutex);
+    Profile& profile = profile_at(handle);
+    if (!profile.is_open) return;
+    profile.is_open = false;
+    open_timelines -= profile.keeps_timeline;
+    if (--open_profiles == 0) timeline().set_observer(nullptr);
+}
+
+void profile_forget(int handle) {
+    profile_end(handle);
+    std::lock_guard lock(profiles_mutex);
+    profiles().erase(handle);
+}
+
+bool is_profiling() { return open_profiles > 0; }
+bool profiling_keeps_timeline() { return open_timelines > 0; }
+
+void profile_add(LaunchProfile launch) {
+    std::lock_guard lock(profiles_mutex);
+    for (auto& [handle, profile] : profiles()) {
+        if (!profile.is_open) continue;
+        profile.launches.push_back(launch);
+        if (!profile.keeps_timeline) profile.launches.back().timeline = {};
+    }
+}
+
+std::string profile_json(int handle) {
+    std::lock_guard lock(profiles_mutex);
+    std::string out = "[";
+    for (const LaunchProfile& launch : profile_at(handle).launches) {
+        if (out.size() > 1) out += ",\n";
+        out += launch_json(launch);
+    }
+    return out + "]";
+}
+
+void profile_write_chrome_trace(int handle, const std::string& path) {
+    std::lock_guard lock(profiles_mutex);
+    ChromeTrace out(path);
+    std::map<int, bool> named;
+    for (const LaunchProfile& launch : profile_at(handle).launches) write_launch(out, launch, named);
+    out.finish();
+}
+
+// ---- launches -------------------------------------------------------------------------------------------------------
+
+void profile_functional_launch(int device, const std::string& name) {
+    if (!is_profiling()) return;
+    LaunchProfile launch;
+    launch.name = name;
+    launch.chip = chip_spec().name;
+    launch.device = device;
+    launch.is_timed = false;
+    profile_add(std::move(launch));
+}
+
+void finish_launch(const LaunchTrace& trace, const Kernel& kernel, Device& device, const LaunchOptions& options,
+                   std::chrono::steady_clock::time_point begin) {
+    const ChipSpec& spec = chip_spec();
+    ReplayOptions replay_options;
+    replay_options.keep_times = profiling_keeps_timeline();
+    const ReplayResult result = replay(trace, spec, device.l2, replay_options);
+    if (!result.violations.empty()) {
+        std::string message = format("%s on %s: flags are used wrongly; outputs may be written", kernel.name, spec.name.c_str());
+        for (size_t i = 0; i < result.violations.size() && i < 10; ++i) message += "\n" + describe(result.violations[i], trace);
+        if (result.violations.size() > 10) message += format("\n  and %zu more", result.violations.size() - 10);
+        throw LaunchError(message);
+    }
+    Span span;
+    span.name = kernel.name;
+    span.device = device.index;
+    span.stream = options.stream;
+    span.duration_us = result.us;
+    span.bytes = result.gm_read_bytes + result.gm_written_bytes;
+    span.flops = 2 * result.macs;
+    const double start_us = timeline().run(span, static_cast<int>(trace.ai_cores.size()));
+    if (!is_profiling()) return;
+
+    LaunchProfile launch;
+    launch.name = kernel.name;
+    launch.detail = options.detail;
+    launch.chip = spec.name;
+    launch.device = device.index;
+    launch.stream = options.stream;
+    launch.blocks = options.blocks;
+    launch.start_us = start_us;
+    launch.simulated_us = result.us;
+    launch.launch_us = result.launch_us;
+    launch.clock_hz = spec.clock_hz;
+    launch.total_cycles = result.us * 1e-6 * spec.clock_hz;
+    launch.gm_read_bytes = result.gm_read_bytes;
+    launch.gm_written_bytes = result.gm_written_bytes;
+    launch.l2_bytes = result.l2_bytes;
+    launch.hbm_read_bytes = result.hbm_read_bytes;
+    launch.hbm_written_bytes = result.hbm_written_bytes;
+    launch.macs = result.macs;
+    add_use(result, launch);
+    if (replay_options.keep_times) add_timeline(trace, result, launch);
+    launch.host_us = std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count();
+    profile_add(std::move(launch));
+}
+
+}  // namespace ascend
