@@ -51,11 +51,19 @@ void check_defined(Core& core, const Record& record, const Memory& memory, int64
                                  static_cast<long long>(at)));
 }
 
+// Unit flags go with blocks of 512 B, 8 rows of 16 columns: those that hold a live row.
+template <class F>
+void each_column_block(const MmadPayload& p, F f) {
+    for (int n1 = 0; n1 < blocks_of_16(p.n); ++n1)
+        f(p.l0c + static_cast<uint32_t>(n1 * blocks_of_16(p.m)) * 1024, static_cast<uint32_t>(p.m) * 64);
+}
+
 bool mmad_ready(Core& core, const Record& record) {
     const MmadPayload& p = record.mmad;
     if (!(p.unit_flag & 2)) return true;
-    const uint32_t bytes = static_cast<uint32_t>(blocks_of_16(p.m) * blocks_of_16(p.n)) * 1024;
-    return core.ai.unit_flags.all_equal(p.l0c, bytes, false);
+    bool ready = true;
+    each_column_block(p, [&](uint32_t at, uint32_t bytes) { ready &= core.ai.unit_flags.all_equal(at, bytes, false); });
+    return ready;
 }
 
 void mmad_effect(Core& core, const Record& record) {
@@ -96,7 +104,7 @@ void mmad_effect(Core& core, const Record& record) {
     host::mmad(args);
     if (p.init) extent.each([&](uint32_t at, uint32_t bytes) { ai.l0c.valid.set(at, bytes); });
     if (p.unit_flag == 3) {
-        ai.unit_flags.assign(p.l0c, static_cast<uint32_t>(extent.row_blocks * blocks_of_16(p.n)) * 1024, true);
+        each_column_block(p, [&](uint32_t at, uint32_t bytes) { ai.unit_flags.assign(at, bytes, true); });
         core.advance(Pipe::FIX);
     }
 }

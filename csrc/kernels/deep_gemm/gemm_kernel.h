@@ -3,8 +3,8 @@
 // Path: GM -MTE2-> L1 -MTE1-> L0A, L0B -M-> L0C -FIX-> UB of vector core 1 -MTE3-> GM, or L0C -FIX-> GM.
 // Limit: per k of a 256 x 256 block in bf16, M takes 65536/4096 = 16 cycles, MTE2 1024 B / 100 B = 10.2, MTE1 4: M.
 //
-// Flags. MTE2->MTE1 "data full", MTE1->MTE2 "data free": ids 0-7, one per L1 stage. Scales have their own stages, in
-// locks 0 and 1 (taken by MTE2 when it writes, by MTE1 when it reads). MTE1->M "L0 full" and M->MTE1 "L0 free": ids 0, 1.
+// Flags. MTE2->MTE1 "full", MTE1->MTE2 "free": one id per L1 stage; stages of scales follow from kScaleFlag on.
+// MTE1->M "L0 full" and M->MTE1 "L0 free": ids 0, 1.
 // M and FIX share L0C through unit flags. FIX and vector core 1 count UB stages up (16+s) and down (s).
 #pragma once
 
@@ -35,6 +35,7 @@ struct GemmArgs {
 };
 
 constexpr int kUbStages = 3;
+constexpr int kScaleFlag = kMaxStagesScaled;  // ids of the scale stages
 constexpr int kVectorCore1 = 16;  // added to a cross-core id
 
 // One extent of a block: where it begins and how much of it exists.
@@ -157,10 +158,10 @@ struct Gemm {
         if (begins_chunk(c)) {
             const int stage = static_cast<int>(c.chunk % kScaleStages);
             const int64_t first_pair = c.k_block * t.block_k / 64;
-            asc_lock(PIPE_MTE2, stage, ASC_LOCK_BLOCK);
+            asc_sync_wait(PIPE_MTE1, PIPE_MTE2, kScaleFlag + stage);
             load_scales(g.a, m, first_pair, l1_scales(stage, false));
             load_scales(g.b, n, first_pair, l1_scales(stage, true));
-            asc_unlock(PIPE_MTE2, stage, ASC_LOCK_BLOCK);
+            asc_sync_notify(PIPE_MTE2, PIPE_MTE1, kScaleFlag + stage);
         }
         const int stage = stage_of(c);
         asc_sync_wait(PIPE_MTE1, PIPE_MTE2, stage);
@@ -226,7 +227,7 @@ struct Gemm {
         const int scale_stage = static_cast<int>(c.chunk % kScaleStages);
         const bool last_block = c.k_block == k_blocks - 1;
         const bool ends_chunk = kScaled && (last_block || (c.k_block + 1) % t.scale_blocks == 0);
-        if (begins_chunk(c)) asc_lock(PIPE_MTE1, scale_stage, ASC_LOCK_BLOCK);
+        if (begins_chunk(c)) asc_sync_wait(PIPE_MTE2, PIPE_MTE1, kScaleFlag + scale_stage);
         asc_sync_wait(PIPE_MTE2, PIPE_MTE1, stage);
         for (int k = 0; k < k_live; k += t.mad_k) {
             const int mad_k = std::min(t.mad_k, k_live - k);
@@ -249,7 +250,7 @@ struct Gemm {
             const bool last = last_block && k + mad_k == k_live;
             if (k + mad_k == k_live) {
                 asc_sync_notify(PIPE_MTE1, PIPE_MTE2, stage);
-                if (ends_chunk) asc_unlock(PIPE_MTE1, scale_stage, ASC_LOCK_BLOCK);
+                if (ends_chunk) asc_sync_notify(PIPE_MTE1, PIPE_MTE2, kScaleFlag + scale_stage);
             }
             asc_sync_notify(PIPE_MTE1, PIPE_M, l0_stage);
             asc_sync_wait(PIPE_MTE1, PIPE_M, l0_stage);
@@ -310,11 +311,12 @@ struct Gemm {
 
     void store_to_ub(int64_t tile, int64_t tile_number, int64_t& piece) const {
         each_mad(tile, [&](int mad, Span rows, Span columns, int64_t, int64_t) {
-            for (int row = 0; row < rows.size; row += piece_rows(), ++piece) {
-                const int stage = static_cast<int>(piece % kUbStages), count = std::min(piece_rows(), rows.size - row);
+            // All the rows and columns an MMAD produced are drained, or their unit flags would stay up.
+            for (int row = 0; row < rows.padded; row += piece_rows(), ++piece) {
+                const int stage = static_cast<int>(piece % kUbStages), count = std::min(piece_rows(), rows.padded - row);
                 asc_sync_intra_wait(PIPE_FIX, kVectorCore1 + stage);
                 asc_set_l0c_copy_nz_para(1, 0, 0);
-                asc_copy_l0c2ub(ub_stage(stage), at<float>(l0c_of(tile_number, mad) + row * 64), columns.size, count,
+                asc_copy_l0c2ub(ub_stage(stage), at<float>(l0c_of(tile_number, mad) + row * 64), columns.padded, count,
                                 ub_row_bytes() / ub_element_bytes(), align_up(rows.padded, 16), 1, asc_dual_dst_mode{0},
                                 asc_unit_flag_mode{3}, static_cast<asc_quant_mode>(ub_element_bytes() == 4 ? 0 : 16),
                                 asc_relu_pre_mode{0}, 0, 1, 0, 0);
@@ -327,7 +329,10 @@ struct Gemm {
 
     void cube() const {
         for (int stage = 0; stage < t.l1_stages; ++stage) asc_sync_notify(PIPE_MTE1, PIPE_MTE2, stage);
+        for (int stage = 0; kScaled && stage < kScaleStages; ++stage)
+            asc_sync_notify(PIPE_MTE1, PIPE_MTE2, kScaleFlag + stage);
         for (int stage = 0; stage < kL0Stages; ++stage) asc_sync_notify(PIPE_M, PIPE_MTE1, stage);
+        if (t.direct_store && g.accumulate) asc_set_atomic_add_float();
         Cursor ahead{block_idx}, now{block_idx};
         int64_t tile_number = 0, l0_step = 0, piece = 0;
         for (int i = 0; i < t.l1_stages - 1 && ahead.tile < tiles; ++i, advance(ahead)) load_step(ahead);
@@ -347,6 +352,8 @@ struct Gemm {
             ++tile_number;
         }
         for (int stage = 0; stage < t.l1_stages; ++stage) asc_sync_wait(PIPE_MTE1, PIPE_MTE2, stage);
+        for (int stage = 0; kScaled && stage < kScaleStages; ++stage)
+            asc_sync_wait(PIPE_MTE1, PIPE_MTE2, kScaleFlag + stage);
         for (int stage = 0; stage < kL0Stages; ++stage) asc_sync_wait(PIPE_M, PIPE_MTE1, stage);
     }
 
@@ -357,8 +364,8 @@ struct Gemm {
         int64_t piece = 0;
         for (int64_t tile = block_idx; tile < tiles; tile += g.blocks)
             each_mad(tile, [&](int, Span rows, Span columns, int64_t m, int64_t n) {
-                for (int row = 0; row < rows.size; row += piece_rows(), ++piece)
-                    store_piece(static_cast<int>(piece % kUbStages), std::min(piece_rows(), rows.size - row),
+                for (int row = 0; row < rows.padded; row += piece_rows(), ++piece)
+                    store_piece(static_cast<int>(piece % kUbStages), std::clamp(rows.size - row, 0, piece_rows()),
                                 columns.size, m + row, n);
             });
     }
@@ -398,7 +405,7 @@ struct Gemm {
             } else {
                 vector_bf16 rounded;
                 vcvt(rounded, x, live, ROUND_R, RS_DISABLE, PART_EVEN, MODE_ZEROING);
-                asc_storealign_pack(reinterpret_cast<bfloat16_t*>(to) + column, rounded, 0, live);
+                asc_storealign_pack(reinterpret_cast<uint32_t*>(to + column * 2), reinterpret_cast<vector_u32&>(rounded), 0, live);
             }
         }
     }
@@ -449,12 +456,16 @@ void run_gemm(const char* name, Device& device, int stream, FieldReader& fields)
                                            (long long)g.m, (long long)g.n, (long long)g.k));
     const ChipSpec& chip = chip_spec();
     const int64_t d_row_bytes = g.d_row_stride * (g.d_fp32 ? 4 : 2);
-    const bool d_aligned = reinterpret_cast<uint64_t>(g.d) % 32 == 0 && d_row_bytes % 32 == 0;
+    // A transposed 8-bit load yields rows 32 at a time; FIX must drain them all, and only UB has room for the surplus.
+    const auto whole = [](const Operand& x, int64_t extent) {
+        return !(Gemm<T>::kScaled && x.mn_major) || align_up(extent, 32) == align_up(extent, 16);
+    };
+    const bool d_aligned = reinterpret_cast<uint64_t>(g.d) % 32 == 0 && d_row_bytes % 32 == 0 && whole(g.a, g.m) &&
+                           whole(g.b, g.n);
     const Problem problem{g.m, g.n, g.k, static_cast<int>(sizeof(T)), Gemm<T>::kScaled, g.a.mn_major, g.b.mn_major,
                           g.d_fp32, g.accumulate, g.has_alpha, d_aligned,
                           cores > 0 ? std::min(cores, chip.cores) : chip.cores};
     g.tile = select_tile(problem, chip);
-    g.tile.direct_store = g.tile.direct_store && !g.accumulate;
     g.blocks = static_cast<int>(std::min<int64_t>(problem.cores, g.tile.m_blocks * g.tile.n_blocks));
     const Kernel kernel{name, g.tile.direct_store ? CoreType::cube : CoreType::mix, gemm_entry<T>,
                         /*data_independent=*/true, /*disjoint_atomics=*/true};
