@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: MIT
+"""What the dense GEMM benchmarks share: which published rows there are, how they are grouped, and how one is measured."""
+
+import time
+from collections.abc import Callable
+
+import ascend_sim
+import torch
+from report import Measured, Row, published
+
+PEAK = (4096, 7168, 16384)
+# Fitted constants, and to which rows: docs/timing.md, "Calibration".
+CALIBRATED: set[tuple] = set()
+
+
+def rows(a: str, b: str, run: Callable[[int, int, int], Measured] | None) -> list[Row]:
+    """The published dense rows of an operand pair; `run` measures one shape."""
+    found = []
+    for entry in published("deep_gemm", "dense", a=a, b=b):
+        m, n, k = (entry["params"][axis] for axis in "mnk")
+        name = a if a == b else f"{a}x{b}"
+        found.append(Row(
+            label=f"{name} {m}x{n}x{k}", group=group_of(m, n, k), run=(lambda shape=(m, n, k): run(*shape)) if run else None,
+            published_us=entry["us"], source=entry["source"], is_calibrated=(name, m, n, k) in CALIBRATED))
+    return found
+
+
+def group_of(m: int, n: int, k: int) -> str:
+    if (m, n, k) == PEAK:
+        return "peak"
+    return "M=128 or N=576" if m == 128 or n == 576 else "others"
+
+
+def measure(function: Callable[[], None], kernel: str) -> Measured:
+    """The simulated time of the one kernel whose name contains `kernel`, L2 cold; the host time of the whole call."""
+    from ascend_sim import _C
+    _C.flush_l2(torch.npu.current_device())
+    with ascend_sim.profile() as profile:
+        begin = time.perf_counter()
+        function()
+        host_s = time.perf_counter() - begin
+    matches = [record for record in profile.records if kernel in record["name"]]
+    if len(matches) != 1:
+        raise RuntimeError(f"{kernel!r} is in the name of {len(matches)} launches of {[record['name'] for record in profile.records]}; expected one")
+    record = matches[0]
+    limit, busy = busiest(record)
+    return Measured(record["simulated_us"], host_s, limit, busy, record["name"])
+
+
+def busiest(record: dict) -> tuple[str, float]:
+    """The pipe with the largest busy share, and the share."""
+    pipe, cycles = max(record["busy"].items(), key=lambda item: item[1])
+    return pipe, cycles / record["total_cycles"]
