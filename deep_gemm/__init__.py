@@ -7,7 +7,7 @@ Rules shared by all functions: docs/deep_gemm.md. Which names exist so far, agai
 
 import importlib
 
-from deep_gemm import epilogue, locality_domain, utils
+from deep_gemm import epilogue, locality_domain, utils  # noqa: F401
 from deep_gemm.bf16_gemm import *  # noqa: F403
 from deep_gemm.bf16_gemm import __all__ as _bf16_gemm_names
 from deep_gemm.fp8_fp4_gemm import *  # noqa: F403

@@ -45,7 +45,7 @@ def transform_sf_into_required_layout(sf, mn, k, recipe, num_groups=None, is_sfa
             check_scale_values(door, "sf", sf, gaps)
     door.close()
 
-    batch, pairs = tuple(sf.shape[:-2]), -(-(-(-k // GRAN_K)) // 2)
+    batch, pairs = tuple(sf.shape[:-2]), (k + 63) // 64
     if mn * pairs == 0 or 0 in batch:
         return torch.empty((*batch, pairs, mn), dtype=torch.int16, device=sf.device).transpose(-2, -1)
     if _is_in_layout(sf, gran_mn):

@@ -6,7 +6,6 @@ layers go through deep_gemm on the device npu, once in BF16 and once in FP8; eve
 Then the shape with the best-known published time, simulated in timing mode.
 """
 
-import json
 import math
 import time
 

@@ -18,7 +18,7 @@ BUILD_TOOLS = ["setuptools>=77", "wheel", "numpy>=1.26"]
 
 
 def main() -> None:
-    if sys.version_info < (3, 11):
+    if sys.version_info < (3, 11):  # noqa: UP036
         sys.exit(f"ascend-sim needs Python 3.11 or newer; {sys.executable} is {sys.version.split()[0]}. "
                  "Choose another one with: make PYTHON3=/path/to/python3.11 ...")
     command, *arguments = sys.argv[1:] or [""]

@@ -8,7 +8,7 @@ from ascend_sim.backends.ascend.launch import launch
 
 def transform_sf_into_required_layout(sf, mn, k, recipe, num_groups=None, is_sfa=None, disable_ue8m0_cast=False,
                                       psum_layout=None) -> torch.Tensor:
-    pairs = -(-(-(-k // 32)) // 2)
+    pairs = (k + 63) // 64
     batch = sf.shape[:-2]
     packed = torch.empty((*batch, pairs, mn), dtype=torch.int16, device=sf.device).transpose(-2, -1)
     launch("transform_sf", sf, {
