@@ -88,7 +88,7 @@ void Hbm::Counter::down(uint64_t amount) {
 }
 
 Hbm::Hbm(int device, uint64_t capacity_bytes)
-    : device_(device), capacity_bytes_(round_up(capacity_bytes, kHugePage)), limit_bytes_(capacity_bytes),
+    : device_(device), capacity_bytes_(capacity_bytes / kAlignment * kAlignment), limit_bytes_(capacity_bytes_),
       bins_(kBinLimit / kAlignment + 1), generation_(++last_generation) {
     mapping_bytes_ = capacity_bytes_ + kHugePage;
     void* got = mmap(nullptr, mapping_bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: MIT
+"""torch.npu: the emulated devices under the names that torch_npu uses.
+
+Importing this module registers the device with PyTorch; normally `import torch` does so. Nothing is set up before a device is
+first used, so importing is quick and the environment may still be changed until then.
+"""
+
+from ascend_sim.npu import _registration
+
+_C = _registration.load_native()        # first: the rest needs it, and it may refuse
+
+from ascend_sim.npu import amp, random                                                          # noqa: E402, F401
+from ascend_sim.npu._options import (                                                           # noqa: E402, F401
+    config, conv, matmul, set_compile_mode, set_option,
+)
+from ascend_sim.npu._unsupported import (                                                       # noqa: E402, F401
+    ExternalEvent, MemPool, NPUGraph, NPUPluggableAllocator, change_current_allocator, graph, graph_pool_handle,
+    graph_task_group_begin, graph_task_group_end, graph_task_update_begin, graph_task_update_end, make_graphed_callables,
+    use_mem_pool,
+)
+from ascend_sim.npu.amp import (                                                                # noqa: E402, F401
+    get_amp_supported_dtype, get_autocast_dtype, is_autocast_enabled, set_autocast_dtype, set_autocast_enabled,
+)
+from ascend_sim.npu.devices import (                                                            # noqa: E402, F401
+    _is_in_bad_fork, _lazy_init, can_device_access_peer, current_device, device, device_count, device_of, get_device_capability,
+    get_device_limit, get_device_name, get_device_properties, get_soc_version, init, is_available, is_bf16_supported,
+    is_initialized, set_device, set_device_limit, synchronize, utilization,
+)
+from ascend_sim.npu.memory import (                                                             # noqa: E402, F401
+    caching_allocator_alloc, caching_allocator_delete, empty_cache, get_allocator_backend, get_per_process_memory_fraction,
+    host_empty_cache, max_memory_allocated, max_memory_cached, max_memory_reserved, mem_get_info, memory_allocated, memory_cached,
+    memory_reserved, memory_snapshot, memory_stats, memory_stats_as_nested_dict, memory_summary,
+    reset_accumulated_memory_stats, reset_max_memory_allocated, reset_max_memory_cached, reset_peak_memory_stats,
+    set_per_process_memory_fraction,
+)
+from ascend_sim.npu.random import (                                                             # noqa: E402, F401
+    default_generator, get_rng_state, get_rng_state_all, initial_seed, manual_seed, manual_seed_all, seed, seed_all,
+    set_rng_state, set_rng_state_all,
+)
+from ascend_sim.npu.streams import (                                                            # noqa: E402, F401
+    Event, ExternalStream, Stream, StreamContext, SyncLaunchStream, current_stream, default_stream,
+    is_current_stream_capturing, set_stream, stream,
+)
+
+_registration.register(__name__)

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: MIT
+"""How npu becomes a device of PyTorch: loads the native part, takes the PrivateUse1 slot, and says where settings come from."""
+
+import sys
+
+import torch
+
+NAME = "npu"
+_FREE = "privateuseone"
+
+
+def load_native():
+    """ascend_sim._C. Its operators register themselves for PrivateUse1, hence the look at the owner of that slot first."""
+    owner = torch._C._get_privateuse1_backend_name()
+    if owner not in (_FREE, NAME) or (owner == NAME and "ascend_sim._C" not in sys.modules):
+        raise ImportError(f"ascend_sim.npu: another package has registered the device {owner!r} with PyTorch, which has room for "
+                          "one such device; the two cannot be used in one process.")
+    from ascend_sim import _C
+    return _C
+
+
+def register(module_name: str) -> None:
+    """Names the device, makes `module_name` torch.npu, adds Tensor.npu() and the like. Doing it twice is harmless."""
+    if torch._C._get_privateuse1_backend_name() == NAME:
+        return
+    from ascend_sim import _C
+    from ascend_sim.npu import dlpack
+    torch.utils.rename_privateuse1_backend(NAME)
+    torch._register_device_module(NAME, sys.modules[module_name])
+    torch.utils.generate_methods_for_privateuse1_backend(for_tensor=True, for_module=True, for_packed_sequence=True,
+                                                         for_storage=True)
+    _C.set_configuration_source(configure)
+    dlpack.patch()
+
+
+def chip():
+    """The description of the emulated chip, ASCEND_SIM_CHIP."""
+    from ascend_sim import chips, config
+    return chips.load(config.chip())
+
+
+def configure() -> None:
+    """Called by the native part when a device is first needed. A wrong setting raises here, at that use."""
+    from ascend_sim import _C, config
+    emulated = chip()
+    _C.set_chip(emulated.name, emulated.flat())
+    _C.set_estimate_rates(**_estimate_rates(emulated))
+    _C.set_threads(config.threads())
+    _C.set_launch_timeout(config.launch_timeout_s())
+    if config.host_isa() != "auto":
+        _C.set_host_isa(config.host_isa())
+    _C.set_mode(config.mode())
+    _C.configure(len(config.devices()), config.hbm_bytes() or emulated.hbm_bytes)
+
+
+def _estimate_rates(emulated) -> dict[str, float]:
+    """What operators are charged that run on the host, per simulated microsecond."""
+    multiply_adds_per_us = emulated["cores.ai_cores"] * emulated["clock.frequency"] / 1e6
+    return {
+        "launch_us": emulated["launch.blocks_32"],
+        "hbm_bytes_per_us": emulated["hbm.bandwidth"] / 1e6,
+        "b16_flops_per_us": 2 * multiply_adds_per_us * emulated["cube.macs.bf16"],
+        "b8_flops_per_us": 2 * multiply_adds_per_us * emulated["cube.macs.e4m3"],
+        "fp32_flops_per_us": 2 * multiply_adds_per_us * emulated["cube.macs.f32"],
+    }

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+// What Python says to the chip itself: launches, modes, profiles, host settings.
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <map>
+#include <stdexcept>
+#include <string>
+
+#include "chip/device.h"
+#include "chip/kernel_registry.h"
+#include "chip/launch.h"
+#include "chip/profile.h"
+#include "chip/spec.h"
+#include "chip/timeline.h"
+#include "host/host.h"
+#include "torch/bindings.h"
+
+namespace py = pybind11;
+
+namespace ascend::npu {
+namespace {
+
+Fields fields_of(const py::dict& values) {
+    Fields fields;
+    for (const auto& [key, value] : values) {
+        const auto name = key.cast<std::string>();
+        if (PyFloat_Check(value.ptr()))
+            fields.reals[name] = value.cast<double>();
+        else if (PyLong_Check(value.ptr()))
+            fields.integers[name] = value.cast<int64_t>();
+        else
+            throw py::type_error("launch: field '" + name + "' is neither int nor float");
+    }
+    return fields;
+}
+
+void launch_by_name(const std::string& kernel, int device_index, int64_t stream, const py::dict& values) {
+    const HostFunction run = find_kernel(kernel);
+    const Fields fields = fields_of(values);
+    Device& on = device(device_index);
+    py::gil_scoped_release unlocked;
+    run(on, static_cast<int>(stream), fields);
+}
+
+Mode mode_named(const std::string& name) {
+    if (name == "full") return Mode::full;
+    if (name == "functional") return Mode::functional;
+    if (name == "timing") return Mode::timing;
+    throw std::invalid_argument("set_mode: '" + name + "' is not a mode; accepted: full, functional, timing");
+}
+
+// LaunchError of the chip is ascend_sim.LaunchError in Python.
+void translate(std::exception_ptr error) {
+    try {
+        if (error) std::rethrow_exception(error);
+    } catch (const LaunchError& launch_error) {
+        const py::object type = py::module_::import("ascend_sim.errors").attr("LaunchError");
+        PyErr_SetString(type.ptr(), launch_error.what());
+    }
+}
+
+}  // namespace
+
+void bind_runtime(py::module_& module) {
+    py::register_exception_translator(translate);
+
+    // Launches.
+    module.def("launch", launch_by_name, py::arg("kernel"), py::arg("device"), py::arg("stream"), py::arg("fields"));
+    module.def("kernel_names", kernel_names);
+
+    // Modes.
+    module.def("set_mode", [](const std::string& name) {
+        const Mode chosen = mode_named(name);
+        set_mode(chosen);
+        timeline().set_enabled(chosen != Mode::functional);
+    }, py::arg("mode"));
+    module.def("mode", [] {
+        static const char* const names[] = {"full", "functional", "timing"};
+        return names[static_cast<int>(mode())];
+    });
+
+    // Profiles: records as one JSON array (csrc/chip/profile.h); ascend_sim.profiler reads them.
+    module.def("profile_begin", profile_begin, py::arg("timeline") = false);
+    module.def("profile_end", [](int handle) { return to_json(profile_end(handle)); }, py::arg("handle"));
+    module.def("profile_end_to_trace", [](int handle, const std::string& path) {
+        const auto records = profile_end(handle);
+        write_chrome_trace(path, records);
+        return to_json(records);
+    }, py::arg("handle"), py::arg("path"));
+
+    // Chip and host settings.
+    module.def("flush_l2", [](int index) {
+        Device& on = device(index);
+        std::lock_guard lock(on.replay_mutex);
+        on.l2.flush();
+    }, py::arg("device"));
+    module.def("set_chip", [](const std::string& name, const std::map<std::string, double>& values) {
+        set_chip_spec(make_chip_spec(name, values));
+    }, py::arg("name"), py::arg("values"));
+    module.def("chip", [] { return chip_spec().name; });
+    module.def("set_threads", set_host_threads, py::arg("count"));
+    module.def("set_launch_timeout", set_launch_timeout, py::arg("seconds"));
+    module.def("set_host_isa", [](const std::string& name) {
+        std::string reason;
+        if (!host::set_level(name.c_str(), &reason)) throw std::invalid_argument("set_host_isa: " + reason);
+    }, py::arg("name"));
+    module.def("host_isa", [] { return std::string(host::level_name(host::level())); });
+}
+
+}  // namespace ascend::npu
