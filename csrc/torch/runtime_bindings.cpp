@@ -80,14 +80,12 @@ void bind_runtime(py::module_& module) {
         return names[static_cast<int>(mode())];
     });
 
-    // Profiles: records as one JSON array (csrc/chip/profile.h); ascend_sim.profiler reads them.
+    // Profiles: kept by handle, read as one JSON array (csrc/chip/profile.h); ascend_sim.profiler is the front end.
     module.def("profile_begin", profile_begin, py::arg("timeline") = false);
-    module.def("profile_end", [](int handle) { return to_json(profile_end(handle)); }, py::arg("handle"));
-    module.def("profile_end_to_trace", [](int handle, const std::string& path) {
-        const auto records = profile_end(handle);
-        write_chrome_trace(path, records);
-        return to_json(records);
-    }, py::arg("handle"), py::arg("path"));
+    module.def("profile_end", profile_end, py::arg("handle"));
+    module.def("profile_json", profile_json, py::arg("handle"));
+    module.def("profile_write_chrome_trace", profile_write_chrome_trace, py::arg("handle"), py::arg("path"));
+    module.def("profile_forget", profile_forget, py::arg("handle"));
 
     // Chip and host settings.
     module.def("flush_l2", [](int index) {
