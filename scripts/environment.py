@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 TORCH = "torch==2.13.0"
-BUILD_TOOLS = ["setuptools>=77", "wheel", "numpy>=1.26"]
+BUILD_TOOLS = ["setuptools>=77", "numpy>=1.26"]
 
 
 def main() -> None:
