@@ -5,7 +5,6 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <new>
 
@@ -17,7 +16,9 @@ constexpr uint32_t kSectors = 0xf, kDirtyBit = 0x10;
 constexpr int kSequenceShift = 5;
 constexpr uint32_t kLastSequence = (uint32_t{1} << (32 - kSequenceShift)) - 1;
 constexpr uint64_t kRenewFraction = 32;  // touches are renewed after this part of the capacity
-// What a host page that was never touched reads as: walk 0, no sectors.
+constexpr uint8_t kCounts[16] = {0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4};  // of the sectors in a mask
+
+uint32_t count(uint32_t sectors) { return kCounts[sectors & kSectors]; }
 
 uint64_t hash(const GmFootprint& gm, uint32_t outer) {
     uint64_t h = gm.address * 0x9e3779b97f4a7c15u;
@@ -163,20 +164,20 @@ L2State::Access L2State::access(const GmFootprint& gm, uint32_t outer, bool is_w
                     continue;
                 }
                 if (!allocates) {
-                    access.missing += std::popcount(is_write ? need : need & ~have);
+                    access.missing += count(is_write ? need : need & ~have);
                     continue;
                 }
                 if (!own) own = next_sequence();
                 if (!present) ++new_lines;
                 const uint32_t old = present ? word & (kSectors | kDirtyBit) : 0;
                 if (is_write && l2_hint >= 12) {  // write-through forms
-                    access.missing += std::popcount(need);
+                    access.missing += count(need);
                     word = own << kSequenceShift | old | need;
                 } else if (is_write) {
-                    newly_dirty += std::popcount(old & kDirtyBit ? need & ~have : need);
+                    newly_dirty += count(old & kDirtyBit ? need & ~have : need);
                     word = own << kSequenceShift | old | need | kDirtyBit;
                 } else {
-                    access.missing += std::popcount(need & ~have);
+                    access.missing += count(need & ~have);
                     word = own << kSequenceShift | old | need;
                 }
             }

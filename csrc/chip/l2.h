@@ -46,7 +46,6 @@ public:
     bool holds(uint64_t address) const;    // the sector of this byte
 
 private:
-    struct Walk;
     struct Memo {
         GmFootprint gm{};
         uint32_t outer = 0;
@@ -68,6 +67,7 @@ private:
     static bool same(const GmFootprint& a, const GmFootprint& b);
 
     // One word per line: bits 31..5 number of the walk that touched it last, bit 4 dirty, bits 3..0 sectors present.
+    // Pages of the mapping that were never touched read as walk 0, which is never valid.
     std::unordered_map<uint64_t, uint32_t*> regions_;
     uint64_t last_region_ = ~uint64_t{0};
     uint32_t* last_lines_ = nullptr;

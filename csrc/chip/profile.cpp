@@ -21,6 +21,7 @@ namespace {
 
 struct Profile {
     bool is_open = true, keeps_timeline = false;
+    size_t entries = 0;
     std::vector<LaunchProfile> launches;
 };
 
@@ -79,7 +80,7 @@ void add_timeline(const LaunchTrace& trace, const ReplayResult& result, LaunchPr
             const auto& times = result.times[core][kind];
             for (size_t i = 0; i < times.size(); ++i) {
                 const Record& r = trace.ai_cores[core].of[kind][i];
-                // A set takes no time; a wait is shown if it did.
+                // Sets take no time; waits are shown if they did.
                 if (r.path == Path::sync && !(times[i].end_cycles > times[i].start_cycles)) continue;
                 launch.timeline.push_back({static_cast<int16_t>(core), static_cast<CoreKind>(kind), r.pipe, r.op, r.path,
                                            launch.launch_us + times[i].start_cycles * cycle_us,
@@ -143,6 +144,7 @@ std::string launch_json(const LaunchProfile& l) {
     text("macs", number(l.macs));
     text("flops", number(l.flops));
     count("records", l.records);
+    text("has_timeline", l.has_timeline ? "true" : "false");
     return out + "}";
 }
 
@@ -246,7 +248,12 @@ void profile_add(LaunchProfile launch) {
     for (auto& [handle, profile] : profiles()) {
         if (!profile.is_open) continue;
         profile.launches.push_back(launch);
-        if (!profile.keeps_timeline) profile.launches.back().timeline = {};
+        LaunchProfile& kept = profile.launches.back();
+        if (!profile.keeps_timeline || profile.entries + kept.timeline.size() > kMaxTimelineEntries) {
+            kept.timeline = {};
+            kept.has_timeline = false;
+        }
+        profile.entries += kept.timeline.size();
     }
 }
 
@@ -321,7 +328,8 @@ void finish_launch(const LaunchTrace& trace, const Kernel& kernel, Device& devic
     launch.hbm_written_bytes = result.hbm_written_bytes;
     launch.macs = result.macs;
     add_use(result, launch);
-    if (replay_options.keep_times) add_timeline(trace, result, launch);
+    launch.has_timeline = replay_options.keep_times;
+    if (launch.has_timeline) add_timeline(trace, result, launch);
     launch.host_us = std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count();
     profile_add(std::move(launch));
 }

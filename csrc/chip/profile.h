@@ -48,7 +48,11 @@ struct LaunchProfile {
     double macs = 0;
     uint64_t records = 0;
     std::vector<TimelineEntry> timeline;
+    bool has_timeline = false;
 };
+
+// Entries kept per profile, 80 MB; launches beyond have sums only.
+constexpr size_t kMaxTimelineEntries = 2'000'000;
 
 // A profile collects the launches between begin and end; several may be open, each gets every launch. It is kept until
 // forgotten, so that its timeline can still be written. With `timeline` launches also keep the times of every record.

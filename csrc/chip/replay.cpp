@@ -305,8 +305,9 @@ private:
                 if (s.dirty || !s.drained()) return;
                 const double start = s.time + spec_.scalar_issue_cycles;
                 s.time = std::max(start, end_of(s));
+                s.use->pipe[index_of(Pipe::S)].busy_cycles += spec_.scalar_issue_cycles;
                 s.use->pipe[index_of(Pipe::S)].wait_cycles += s.time - start;
-                note_times(s, s.cursor++, s.time, s.time);
+                note_times(s, s.cursor++, start, s.time);
                 continue;
             }
             const int pipe = index_of(r.pipe);
@@ -314,8 +315,13 @@ private:
             const uint32_t depth = depth_[pipe];
             // A place in the queue is free once the instruction `depth` before has begun.
             if (p.issued - p.started >= depth) return;
-            if (p.issued >= depth) s.time = std::max(s.time, p.started_at[(p.issued - depth) % kMaxDepth]);
+            PipeUse& scalar_use = s.use->pipe[index_of(Pipe::S)];
+            if (p.issued >= depth && p.started_at[(p.issued - depth) % kMaxDepth] > s.time) {
+                scalar_use.wait_cycles += p.started_at[(p.issued - depth) % kMaxDepth] - s.time;
+                s.time = p.started_at[(p.issued - depth) % kMaxDepth];
+            }
             s.time += spec_.scalar_issue_cycles;
+            scalar_use.busy_cycles += spec_.scalar_issue_cycles;
             uint32_t unlocks = 0;
             if (r.path == Path::sync) {
                 if (r.op == op_unlock) ++s.locks[r.sync.id % kLockIds].issued;
@@ -381,7 +387,7 @@ private:
             use.wait_cycles += start - ready;
             p.free_at = start;
             note_start(p, start);
-            note_times(s, waiting.record, start, at);
+            note_times(s, waiting.record, waits ? ready : at, at);
             return true;
         }
         switch (r.path) {
@@ -696,7 +702,8 @@ std::string describe(const Violation& v, const LaunchTrace& trace) {
         line += format("sets flag %s->%s id %d at cycle %.0f, before the wait at cycle %.0f consumes the one before",
                        pipe_name(r.pipe), pipe_name(r.sync.other), r.sync.id, v.at_cycles, v.other_cycles);
     else
-        line += format("record %llu (%s) never begins", static_cast<unsigned long long>(v.record), op_info(r.op).name);
+        line += format("instruction %llu (%s) never begins: what it waits for would be issued behind a full queue",
+                       static_cast<unsigned long long>(v.record), op_info(r.op).name);
     if (r.site < trace.sites.size()) line += "     " + source_line(trace.sites[r.site]);
     return line;
 }

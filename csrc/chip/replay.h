@@ -18,8 +18,8 @@ struct ReplayOptions {
 };
 
 struct RecordTime {
-    double start_cycles = -1;      // leaves its queue; for a wait: is satisfied
-    double end_cycles = -1;        // its result is visible to instructions behind a flag
+    double start_cycles = -1;      // leaves its queue, or for a wait: its pipe has reached it
+    double end_cycles = -1;        // its result is visible to instructions behind a flag; for a wait: it is satisfied
 };
 
 struct PipeUse {
