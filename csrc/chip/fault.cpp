@@ -30,20 +30,29 @@ std::string basename_of(const std::string& path) {
     return slash == std::string::npos ? path : path.substr(slash + 1);
 }
 
-// addr2line's "file:line" for an offset of a module, or empty.
+// addr2line's "file:line" for an offset of a module, or empty. Of inlined frames, innermost first, the first that is not
+// an instruction's own wrapper: the line of the kernel.
 std::string addr2line(const std::string& module, uint64_t offset) {
     for (const char c : module)
         if (c == '\'' || c == '\\') return {};  // never build a shell command from an odd path
-    const std::string command = format("addr2line -e '%s' 0x%llx 2>/dev/null", module.c_str(),
+    const std::string command = format("addr2line -i -e '%s' 0x%llx 2>/dev/null", module.c_str(),
                                        static_cast<unsigned long long>(offset));
     std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
+    std::string found;
     char line[1024];
-    if (!pipe || !fgets(line, sizeof line, pipe.get())) return {};
-    std::string text = line;
-    while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
-    const size_t note = text.find(" (discriminator");
-    if (note != std::string::npos) text.resize(note);
-    return text.empty() || text[0] == '?' ? std::string{} : basename_of(text);
+    while (pipe && fgets(line, sizeof line, pipe.get())) {
+        std::string text = line;
+        while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
+        const size_t note = text.find(" (discriminator");
+        if (note != std::string::npos) text.resize(note);
+        if (text.empty() || text[0] == '?') continue;
+        if (text.find("/isa/") != std::string::npos && text.find("/isa/programs/") == std::string::npos) {
+            if (found.empty()) found = basename_of(text);
+            continue;
+        }
+        return basename_of(text);
+    }
+    return found;
 }
 
 }  // namespace

@@ -135,7 +135,7 @@ struct Gemm {
                         {.repeat = 1, .blk_num = static_cast<uint64_t>(pairs), .dst_gap = 0});
     }
 
-    // The loads of one k block of one tile; runs ahead of the multiplication by l1_stages - 1 steps.
+    // One k block of one tile. One cursor loads, another multiplies behind it.
     struct Cursor {
         int64_t tile, k_block = 0, step = 0;
         int64_t chunk = 0;  // scale stages used so far
@@ -151,6 +151,14 @@ struct Gemm {
             c.tile += g.blocks;
         }
         if (c.tile < tiles && begins_chunk(c)) ++c.chunk;
+    }
+
+    // A load is issued only when the multiplications that free its stages have been: MTE2's queue is finite, and waits
+    // in it must not keep the scalar unit from issuing what they wait for.
+    bool may_load(const Cursor& ahead, const Cursor& now) const {
+        if (ahead.tile >= tiles) return false;
+        const int64_t stages = a_stays ? k_blocks : t.l1_stages;
+        return ahead.step - now.step < stages && ahead.chunk - now.chunk < kScaleStages;
     }
 
     void load_step(const Cursor& c) const {
@@ -335,12 +343,8 @@ struct Gemm {
         if (t.direct_store && g.accumulate) asc_set_atomic_add_float();
         Cursor ahead{block_idx}, now{block_idx};
         int64_t tile_number = 0, l0_step = 0, piece = 0;
-        for (int i = 0; i < t.l1_stages - 1 && ahead.tile < tiles; ++i, advance(ahead)) load_step(ahead);
         while (now.tile < tiles) {
-            if (ahead.tile < tiles) {
-                load_step(ahead);
-                advance(ahead);
-            }
+            for (; may_load(ahead, now); advance(ahead)) load_step(ahead);
             const int64_t tile = now.tile;
             multiply_step(now, tile_number, l0_step);
             advance(now);
@@ -458,7 +462,7 @@ void run_gemm(const char* name, Device& device, int stream, FieldReader& fields)
     const int64_t d_row_bytes = g.d_row_stride * (g.d_fp32 ? 4 : 2);
     // A transposed 8-bit load yields rows 32 at a time; FIX must drain them all, and only UB has room for the surplus.
     const auto whole = [](const Operand& x, int64_t extent) {
-        return !(Gemm<T>::kScaled && x.mn_major) || align_up(extent, 32) == align_up(extent, 16);
+        return !(Gemm<T>::kScaled && x.mn_major) || align_up(extent, 32) == align_up(extent, 8);
     };
     const bool d_aligned = reinterpret_cast<uint64_t>(g.d) % 32 == 0 && d_row_bytes % 32 == 0 && whole(g.a, g.m) &&
                            whole(g.b, g.n);
