@@ -110,7 +110,7 @@ def line(result: Result, width: int) -> str:
         return f" {mark}{row.label:{width}}   simulated {'not yet':>13}   published {published_us}"
     error = "      " if result.error is None else f"{result.error:+6.1%}"
     return (f" {mark}{row.label:{width}}   simulated {measured.simulated_us:10.1f} us   published {published_us}   error {error}   "
-            f"limit {measured.limit:4} {measured.limit_busy:4.0%}   host {measured.host_s:7.2f} s")
+            f"limit {measured.limit:8} {measured.limit_busy:4.0%}   host {measured.host_s:7.2f} s")
 
 
 def as_json(results: list[Result]) -> str:

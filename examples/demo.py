@@ -71,9 +71,9 @@ class Linears:
     def __call__(self, name: str, x: torch.Tensor) -> torch.Tensor:
         rows = x.flatten(0, 1)
         d = torch.empty(rows.shape[0], self.weights[f"{name}.weight"].shape[0], dtype=torch.float32, device=x.device)
-        with ascend_sim.profile() as profile:
+        with ascend_sim.profile(timeline=False) as profile:
             self.multiply(name, rows, d)
-        self.records[name] = [record for record in profile.records if "gemm" in record["name"]][0]
+        self.records[name] = next(record for record in profile.records if "gemm" in record.name)
         return (d + self.weights[f"{name}.bias"]).unflatten(0, x.shape[:2])
 
 
@@ -158,19 +158,19 @@ def hex_bytes(tensor: torch.Tensor) -> str:
     return "  ".join(" ".join(f"{byte:02x}" for byte in element) for element in raw.tolist())
 
 
-def show_times(records: dict[str, dict[str, dict]]) -> None:
+def show_times(records: dict[str, dict]) -> None:
     print("\nSimulated time of each linear layer, and how busy its pipes are (L2 as the layers before left it)")
     for kind, by_name in records.items():
         print(f"  {kind}: encoder layer 0")
         for name in LINEARS:
             print(f"    {name:24} {describe(by_name[f'encoder.layer.0.{name}'])}")
         print("  " + kind + ": sums of the six linear layers of each encoder layer: "
-              + ", ".join(f"{sum(by_name[f'encoder.layer.{layer}.{name}']['simulated_us'] for name in LINEARS):.1f} us" for layer in range(LAYERS)))
+              + ", ".join(f"{sum(by_name[f'encoder.layer.{layer}.{name}'].simulated_us for name in LINEARS):.1f} us" for layer in range(LAYERS)))
 
 
-def describe(record: dict) -> str:
-    busy = "  ".join(f"{pipe} {cycles / record['total_cycles']:4.0%}" for pipe, cycles in record["busy"].items() if cycles)
-    return f"{record['simulated_us']:7.2f} us   {busy}"
+def describe(record) -> str:
+    busy = "  ".join(f"{pipe.removeprefix('aic.')} {ratio:4.0%}" for pipe, ratio in record.busy.items() if not pipe.endswith(".S"))
+    return f"{record.simulated_us:7.2f} us   {busy}"
 
 
 def show_published() -> None:

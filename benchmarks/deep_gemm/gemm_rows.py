@@ -35,19 +35,13 @@ def measure(function: Callable[[], None], kernel: str) -> Measured:
     """The simulated time of the one kernel whose name contains `kernel`, L2 cold; the host time of the whole call."""
     from ascend_sim import _C
     _C.flush_l2(torch.npu.current_device())
-    with ascend_sim.profile() as profile:
+    with ascend_sim.profile(timeline=False) as profile:
         begin = time.perf_counter()
         function()
         host_s = time.perf_counter() - begin
-    matches = [record for record in profile.records if kernel in record["name"]]
+    matches = [record for record in profile.records if kernel in record.name]
     if len(matches) != 1:
-        raise RuntimeError(f"{kernel!r} is in the name of {len(matches)} launches of {[record['name'] for record in profile.records]}; expected one")
+        launched = ", ".join(record.name for record in profile.records)
+        raise RuntimeError(f"{kernel!r} is in the name of {len(matches)} launches ({launched}); expected one")
     record = matches[0]
-    limit, busy = busiest(record)
-    return Measured(record["simulated_us"], host_s, limit, busy, record["name"])
-
-
-def busiest(record: dict) -> tuple[str, float]:
-    """The pipe with the largest busy share, and the share."""
-    pipe, cycles = max(record["busy"].items(), key=lambda item: item[1])
-    return pipe, cycles / record["total_cycles"]
+    return Measured(record.simulated_us, host_s, record.limit, record.busy[record.limit], record.name)

@@ -97,7 +97,7 @@ def bench_kineto(fn: Callable, kernel_names, num_tests: int = 30, suppress_kinet
             raise ValueError(f"bench_kineto: {text!r} is in the names of several kernels ({', '.join(matches)}); "
                              "name one of them or pass with_multiple_kernels=True.")
         launches = [record for name in matches for record in by_name[name]]
-        times_s.append(sum(record["simulated_us"] for record in launches) / len(launches) / 1e6 if launches else 0.0)
+        times_s.append(sum(record.simulated_us for record in launches) / len(launches) / 1e6 if launches else 0.0)
     return times_s[0] if isinstance(kernel_names, str) else tuple(times_s)
 
 
@@ -136,8 +136,8 @@ class suppress_stdout_stderr(empty_suppress):
 
 
 def _measure(function: str, fn: Callable, num_warmups: int, num_tests: int, flush_l2: bool, barrier: Callable | None,
-             trace_path: str | None = None) -> list[dict]:
-    """The launch records of the last call measured."""
+             trace_path: str | None = None) -> list:
+    """The records of the kernels of the last call measured; operators that are charged by formula are no kernels."""
     import ascend_sim
 
     _require_ascend(function)
@@ -149,10 +149,10 @@ def _measure(function: str, fn: Callable, num_warmups: int, num_tests: int, flus
             _flush_l2()
         if barrier is not None:
             barrier()
-        with ascend_sim.profile() as profile:
+        with ascend_sim.profile(timeline=trace_path is not None) as profile:
             fn()
-        records = list(profile.records)
-        times_us.append(sum(record["simulated_us"] for record in records))
+        records = [record for record in profile.records if not record.is_estimate]
+        times_us.append(sum(record.simulated_us for record in records))
     if trace_path is not None:
         profile.export_chrome_trace(trace_path)
     return records
@@ -175,25 +175,29 @@ def _require_ascend(function: str) -> None:
         raise RuntimeError(f"{function}: there is no simulated time in functional mode; use ascend_sim.mode('full') or ('timing').")
 
 
-def _by_name(records: list[dict]) -> dict[str, list[dict]]:
-    names: dict[str, list[dict]] = {}
+def _by_name(records: list) -> dict[str, list]:
+    names: dict[str, list] = {}
     for record in records:
-        names.setdefault(record["name"], []).append(record)
+        names.setdefault(record.name, []).append(record)
     return names
 
 
-# pipe of a launch record -> field
-_PIPES = {
-    "aic": {"M": "aic_mad", "S": "aic_scalar", "MTE1": "aic_mte1", "MTE2": "aic_mte2", "MTE3": "aic_mte3", "FIX": "aic_fixpipe"},
-    "aiv": {"V": "aiv_vec", "S": "aiv_scalar", "MTE2": "aiv_mte2", "MTE3": "aiv_mte3"},
-}
-
-
-def _mean(launches: list[dict]) -> KernelProfile:
+def _mean(launches: list) -> KernelProfile:
     profiles = [_profile(record) for record in launches]
     return KernelProfile(**{field.name: sum(getattr(profile, field.name) for profile in profiles) / len(profiles)
                             for field in fields(KernelProfile)})
 
 
-def _profile(record: dict) -> KernelProfile:
-    return KernelProfile(dur_ns=record["simulated_us"] * 1000)
+# pipe of a launch record -> field
+_AIC = {"M": "aic_mad", "S": "aic_scalar", "MTE1": "aic_mte1", "MTE2": "aic_mte2", "MTE3": "aic_mte3", "FIX": "aic_fixpipe"}
+_AIV = {"V": "aiv_vec", "S": "aiv_scalar", "MTE2": "aiv_mte2", "MTE3": "aiv_mte3"}
+
+
+def _profile(record) -> KernelProfile:
+    ratios = {field: uses[pipe].busy for uses, names in ((record.aic, _AIC), (record.aiv, _AIV)) for pipe, field in names.items() if pipe in uses}
+    return KernelProfile(
+        dur_ns=record.simulated_us * 1000,
+        aic_total_cycles=record.cycles if record.cube_cores else 0.0,
+        aiv_total_cycles=record.cycles if record.vector_cores else 0.0,
+        **ratios,
+    )
