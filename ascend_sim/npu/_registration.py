@@ -41,7 +41,7 @@ def chip():
 
 def configure() -> None:
     """Called by the native part when a device is first needed. A wrong setting raises here, at that use."""
-    from ascend_sim import _C, config
+    from ascend_sim import _C, config, modes
     emulated = chip()
     _C.set_chip(emulated.name, emulated.flat())
     _C.set_estimate_rates(**_estimate_rates(emulated))
@@ -49,7 +49,7 @@ def configure() -> None:
     _C.set_launch_timeout(config.launch_timeout_s())
     if config.host_isa() != "auto":
         _C.set_host_isa(config.host_isa())
-    _C.set_mode(config.mode())
+    _C.set_mode(modes.get())             # ascend_sim.mode may have been called before any device was used
     _C.configure(len(config.devices()), config.hbm_bytes() or emulated.hbm_bytes)
 
 
