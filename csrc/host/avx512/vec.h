@@ -2,7 +2,11 @@
 // Vector primitives on AVX-512 (F, BW, VL, DQ): 64-byte chunks.
 #pragma once
 
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wuninitialized"  // GCC 12's own "undefined" vectors, PR 105593
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #include <immintrin.h>
+#pragma GCC diagnostic pop
 
 namespace ascend::host {
 inline namespace level_avx512 {

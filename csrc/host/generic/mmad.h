@@ -233,9 +233,10 @@ inline void mmad_fma(const MmadArgs& args) {
         for (int m1 = 0; m1 < m1_count; ++m1) fma_blocks<1>(args, operands, m1, n1);
 }
 
-// Products in double, where those of any two fp32 values, scales included, are exact; one rounding to fp32 per addition.
-// For fp32 on a level without FMA, and for scales so large that an operand times its scale overflows fp32.
-inline void mmad_wide(const MmadArgs& args) {
+// One fractal of C with products in double, where those of any two fp32 values, scales included, are exact; one rounding
+// to fp32 per addition. For fp32 on a level without FMA, and for scales so large that an operand times its scale
+// overflows fp32.
+inline void wide_block(const MmadArgs& args, int m1, int n1) {
     const Operand a = operand_a(args), b = operand_b(args);
     const size_t strip_floats = static_cast<size_t>(args.k) * kStripRows;
     float* a_values = reinterpret_cast<float*>(scratch(ScratchSlot::wide_a, strip_floats * 4 * 2));
@@ -243,32 +244,27 @@ inline void mmad_wide(const MmadArgs& args) {
     float* b_values = reinterpret_cast<float*>(scratch(ScratchSlot::wide_b, strip_floats * 4 * 2));
     float* b_scales = b_values + strip_floats;
     for (size_t i = 0; i < strip_floats; ++i) a_scales[i] = b_scales[i] = 1.0f;
-    for (int n1 = 0; n1 < b.strips(); ++n1) {
-        unpack_strip<false>(b_values, b, n1);
-        if (b.scale) {
-            for (size_t i = 0; i < strip_floats; ++i) b_scales[i] = 1.0f;
-            scale_strip<false>(b_scales, b, n1);
-        }
-        for (int m1 = 0; m1 < a.strips(); ++m1) {
-            unpack_strip<true>(a_values, a, m1);
-            if (a.scale) {
-                for (size_t i = 0; i < strip_floats; ++i) a_scales[i] = 1.0f;
-                scale_strip<true>(a_scales, a, m1);
+    unpack_strip<true>(a_values, a, m1);
+    unpack_strip<false>(b_values, b, n1);
+    if (a.scale) scale_strip<true>(a_scales, a, m1);
+    if (b.scale) scale_strip<false>(b_scales, b, n1);
+    CBlock<float> c(args, m1, n1);
+    for (int i = 0; i < c.rows; ++i) {
+        for (int kk = 0; kk < args.k; ++kk) {
+            const int64_t at = static_cast<int64_t>(i) * args.k + kk;
+            const double left = static_cast<double>(a_values[at]) * a_scales[at];
+            for (int j = 0; j < 16; ++j) {
+                const double right = static_cast<double>(b_values[kk * 16 + j]) * b_scales[kk * 16 + j];
+                c.value[i][j] = static_cast<float>(c.value[i][j] + left * right);
             }
-            CBlock<float> c(args, m1, n1);
-            for (int i = 0; i < c.rows; ++i) {
-                for (int kk = 0; kk < args.k; ++kk) {
-                    const int64_t at = static_cast<int64_t>(i) * args.k + kk;
-                    const double left = static_cast<double>(a_values[at]) * a_scales[at];
-                    for (int j = 0; j < 16; ++j) {
-                        const double right = static_cast<double>(b_values[kk * 16 + j]) * b_scales[kk * 16 + j];
-                        c.value[i][j] = static_cast<float>(c.value[i][j] + left * right);
-                    }
-                }
-            }
-            c.store();
         }
     }
+    c.store();
+}
+
+inline void mmad_wide(const MmadArgs& args) {
+    for (int n1 = 0; n1 < ceil_div(args.n, 16); ++n1)
+        for (int m1 = 0; m1 < ceil_div(args.m, 16); ++m1) wide_block(args, m1, n1);
 }
 
 // s8 on the fp32 path: the sum of kS8Chunk products is at most 2^10 * 2^14 = 2^24 in magnitude, so every partial sum is

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+// How are bf16 and s8 packed? Their bytes go to the tiles as they are.
+#pragma once
+
+#include <type_traits>
+
+#include "host/amx/pack.h"
+
+namespace ascend::host {
+namespace {
+namespace amx {
+
+// Smallest nonzero magnitude among bf16 words: of 2w - 1 as unsigned 16-bit numbers, where zeros are the largest.
+struct SmallestBf16 {
+    __m512i key = _mm512_set1_epi16(-1);
+
+    void see(__m512i words) {
+        key = _mm512_min_epu16(key, _mm512_sub_epi16(_mm512_add_epi16(words, words), _mm512_set1_epi16(1)));
+    }
+    StripRange range() const {
+        const __m256i half = _mm256_min_epu16(_mm512_castsi512_si256(key), _mm512_extracti64x4_epi64(key, 1));
+        const __m128i least = _mm_minpos_epu16(_mm_min_epu16(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1)));
+        const int smallest = _mm_cvtsi128_si32(least) & 0xffff;
+        if (smallest == 0xffff) return {StripRange::kAllZero};
+        const int exponent_field = (smallest + 1) >> 8;
+        return {exponent_field == 0 ? StripRange::kUnsafe : exponent_field - 127 - 7};
+    }
+};
+
+// Two fractals side by side make a tile; k of a fractal takes 32 bytes of each row.
+template <ElementType kType>
+struct RawBytes {
+    struct Nothing {
+        void see(__m512i) {}
+        StripRange range() const { return {StripRange::kAllZero}; }
+    };
+    using Seen = std::conditional_t<kType == ElementType::bf16, SmallestBf16, Nothing>;
+
+    const Operand& operand;
+
+    int tiles() const { return ceil_div(operand.k, 2 * elements_per_unit(kType)); }
+    StripRange range(const Seen& seen) const { return seen.range(); }
+
+    void pack_a(uint8_t* out, int strip, int t, Seen& seen) const {
+        alignas(64) uint8_t copies[2][512];
+        const uint8_t* left = clean_fractal(operand, strip, 2 * t, copies[0]);
+        const uint8_t* right = clean_fractal(operand, strip, 2 * t + 1, copies[1]);
+        for (int r = 0; r < 16; ++r) {
+            const __m512i row = _mm512_inserti64x4(_mm512_castsi256_si512(load32(left + 32 * r)), load32(right + 32 * r), 1);
+            _mm512_store_si512(out + 64 * r, row);
+            seen.see(row);
+        }
+    }
+
+    void pack_b(uint8_t* out, int strip, int t, Seen& seen) const {
+        for (int i = 0; i < 2; ++i) {
+            alignas(64) uint8_t copy[512];
+            __m512i columns[8];
+            transpose_16x8<32>(columns, clean_fractal(operand, strip, 2 * t + i, copy));
+            for (int j = 0; j < 8; ++j) {
+                _mm512_store_si512(out + 512 * i + 64 * j, columns[j]);
+                seen.see(columns[j]);
+            }
+        }
+    }
+};
+
+}  // namespace amx
+}  // namespace
+}  // namespace ascend::host
