@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // How fast is host::mmad on this machine? Host GFLOP/s per level and type, for calls of the sizes that kernels make.
 //
-// Build and run with benchmarks/host/mmad.sh; arguments: level names (default: all that the machine has).
+// Build and run with benchmarks/host/run.sh mmad; arguments: level names (default: all that the machine has).
 // Operands rotate over buffers as large as L0A and L0B (64 KiB each) and C is 256 KiB, so that caches see what they see under a kernel.
 #include <chrono>
 #include <cstdio>
