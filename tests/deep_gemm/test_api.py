@@ -156,6 +156,6 @@ class TestNumericHelpers:
 def test_import_touches_no_device_and_is_light():
     code = ("import sys, time, torch; begin = time.perf_counter(); import deep_gemm; seconds = time.perf_counter() - begin; "
             "heavy = {'deep_gemm.testing', 'numpy.testing', 'tilelang'} & set(sys.modules); print(seconds, sorted(heavy))")
-    seconds, heavy = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split(maxsplit=1)
+    seconds, heavy = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True).stdout.split(maxsplit=1)
     assert heavy.strip() == "[]"
     assert float(seconds) < 0.3
