@@ -49,7 +49,8 @@ struct UnitBlocks {
 
 inline UnitBlocks blocks_of(const MmadPayload& p) {
     UnitBlocks blocks;
-    blocks.add(p.l0c, ((p.m + 15u) / 16) * ((p.n + 15u) / 16) * 1024);
+    const uint32_t column_bytes = (p.m + 15u) / 16 * 1024;  // 16 columns of all row blocks; flagged are those with a live row
+    for (uint32_t column = 0; column * 16 < p.n; ++column) blocks.add(p.l0c + column * column_bytes, p.m * 64u);
     return blocks;
 }
 inline UnitBlocks blocks_of(const FixPayload& p) {

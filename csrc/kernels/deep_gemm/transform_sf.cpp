@@ -139,7 +139,7 @@ struct Transform {
         asc_storealign(offence(), offending, 0, all);
     }
 
-    // Pairs already: only repeated, transposed and cleared in gaps.
+    // Pairs already: only repeated, transposed and cleared in gaps and behind the last block.
     void pack_int16(const SfTile& t, int stage) const {
         ASC_VF;
         const auto* from = reinterpret_cast<const uint16_t*>(source(stage));
@@ -148,7 +148,8 @@ struct Transform {
         for (int row = 0; row < t.rows; row += kLanes32) {
             uint32_t left = static_cast<uint32_t>(t.rows - row);
             const vector_bool lanes = asc_update_mask_b32(left);
-            vector_u32 base, is_live, odd, one;
+            vector_u32 base, is_live, odd, one, low_byte;
+            asc_duplicate_scalar(low_byte, 0xffu, all);
             row_index(base, row, t, all);
             asc_loadalign(is_live, live() + row, 0);
             asc_duplicate_scalar(one, 1u, all);
@@ -162,6 +163,7 @@ struct Transform {
                 asc_gather(word, reinterpret_cast<const uint32_t*>(from), index, lanes);
                 asc_shiftright(value, word, odd, lanes);
                 asc_and(value, value, is_live, lanes);
+                if (2 * (t.pair + pair) + 1 >= a.k_blocks) asc_and(value, value, low_byte, lanes);
                 asc_storealign_pack(reinterpret_cast<uint32_t*>(out(stage) + pair * kRows + row), value, 0, lanes);
             }
         }

@@ -23,7 +23,11 @@ def transform_sf_into_required_layout(sf, mn, k, recipe, num_groups=None, is_sfa
 
 
 def in_required_layout(sf: torch.Tensor, mn: int, k: int, gran_mn: int) -> torch.Tensor:
-    """The scales of a dense operand as the GEMM kernel reads them; unchanged if they are so already."""
-    if sf.dtype == torch.int16 and gran_mn == 1 and sf.stride(-2) == 1 and sf.stride(-1) == sf.size(-2):
+    """The scales of a dense operand as the GEMM kernel reads them; unchanged if they are so already.
+
+    With an odd number of k blocks the last high byte belongs to no block but reaches the cube, so it has to be cleared.
+    """
+    whole_pairs = (k + 31) // 32 % 2 == 0
+    if whole_pairs and sf.dtype == torch.int16 and gran_mn == 1 and sf.stride(-2) == 1 and sf.stride(-1) == sf.size(-2):
         return sf
     return transform_sf_into_required_layout(sf, mn, k, (gran_mn, 32))
