@@ -29,7 +29,7 @@ uint64_t hash(const GmFootprint& gm, uint32_t outer) {
 
 }  // namespace
 
-L2State::L2State() : memos_(kMemos) { inserted_at_.push_back(0); }
+L2State::L2State() : memos_(kMemos) {}
 
 L2State::~L2State() {
     for (auto& [number, lines] : regions_) munmap(lines, kRegionLines * sizeof(uint32_t));
@@ -57,42 +57,53 @@ uint32_t* L2State::region_of(uint64_t address) {
     return lines;
 }
 
-// Every walk that writes a line gets a number; inserted_at_ dates it.
 uint32_t L2State::next_sequence() {
-    inserted_at_.push_back(inserted_);
+    lines_of_.push_back(0);
     return ++sequence_;
 }
 
-// Between walks: forget the dates of walks whose lines are gone, and start over before the numbers run out.
-void L2State::begin_walk() {
-    if (sequence_ > kLastSequence - 2) [[unlikely]] {
-        for (auto& [number, lines] : regions_) madvise(lines, kRegionLines * sizeof(uint32_t), MADV_DONTNEED);
-        std::fill(memos_.begin(), memos_.end(), Memo{});
-        dirty_.clear();
-        dirty_head_ = 0;
-        fills_.clear();
-        inserted_at_.assign(1, inserted_);
-        sequence_ = 0;
-        valid_from_ = recent_from_ = 1;
-        first_kept_ = 1;
-    }
-    const auto date = [&](uint32_t sequence) { return inserted_at_[sequence - first_kept_ + 1]; };
-    while (valid_from_ <= sequence_ && inserted_ - date(valid_from_) >= capacity_lines_) ++valid_from_;
-    recent_from_ = std::max(recent_from_, valid_from_);
-    while (recent_from_ <= sequence_ && inserted_ - date(recent_from_) >= capacity_lines_ / kRenewFraction) ++recent_from_;
-    if (valid_from_ - first_kept_ > 65536) {
-        inserted_at_.erase(inserted_at_.begin(), inserted_at_.begin() + (valid_from_ - first_kept_));
-        first_kept_ = valid_from_;
-    }
+// Before the numbers of walks run out, after 134 million: everything is forgotten.
+void L2State::start_over_if_full() {
+    if (sequence_ < kLastSequence - 2) [[likely]] return;
+    for (auto& [number, lines] : regions_) madvise(lines, kRegionLines * sizeof(uint32_t), MADV_DONTNEED);
+    flush();
+    std::fill(memos_.begin(), memos_.end(), Memo{});
+    fills_.clear();
+    sequence_ = 0;
+    valid_from_ = recent_from_ = first_kept_ = 1;
 }
 
-void L2State::insert_lines(uint64_t lines, Access& access) {
-    inserted_ += lines;
-    while (dirty_head_ < dirty_.size() && inserted_ - dirty_[dirty_head_].inserted_at >= capacity_lines_)
+// A line that walk `from` touched last now belongs to walk `to`, the newest; `from` = 0: it was not present.
+void L2State::move_line(uint32_t from, uint32_t to) {
+    if (from == to) return;
+    ++lines_of(to);
+    if (from)
+        --lines_of(from);
+    else
+        ++present_lines_;
+    if (from < recent_from_) ++recent_lines_;
+}
+
+void L2State::evict(Access& access) {
+    while (present_lines_ > capacity_lines_ && valid_from_ < sequence_) {
+        present_lines_ -= lines_of(valid_from_);
+        if (valid_from_ >= recent_from_) {
+            recent_lines_ -= lines_of(valid_from_);
+            recent_from_ = valid_from_ + 1;
+        }
+        ++valid_from_;
+    }
+    while (recent_lines_ > capacity_lines_ / kRenewFraction && recent_from_ <= sequence_)
+        recent_lines_ -= lines_of(recent_from_++);
+    while (dirty_head_ < dirty_.size() && dirty_[dirty_head_].sequence < valid_from_)
         access.writeback += dirty_[dirty_head_++].sectors;
     if (dirty_head_ > 1024 && dirty_head_ * 2 > dirty_.size()) {
         dirty_.erase(dirty_.begin(), dirty_.begin() + static_cast<ptrdiff_t>(dirty_head_));
         dirty_head_ = 0;
+    }
+    if (valid_from_ - first_kept_ > 65536) {
+        lines_of_.erase(lines_of_.begin(), lines_of_.begin() + (valid_from_ - first_kept_));
+        first_kept_ = valid_from_;
     }
 }
 
@@ -118,11 +129,11 @@ bool L2State::same(const GmFootprint& a, const GmFootprint& b) {
 L2State::Access L2State::access(const GmFootprint& gm, uint32_t outer, bool is_write, uint8_t l2_hint) {
     Access access;
     if (gm.row_bytes == 0 || gm.rows == 0 || outer == 0) return access;
-    begin_walk();
+    start_over_if_full();
     const bool allocates = is_write ? (l2_hint & 0xc) != 4 : l2_hint < 4 || l2_hint > 6;
     Memo* memo = !is_write && allocates && gm.rows * outer > 1 ? &memos_[hash(gm, outer) % kMemos] : nullptr;
     if (memo && memo->sectors && memo->outer == outer && same(memo->gm, gm) &&
-        inserted_ - memo->inserted_at < capacity_lines_ / kRenewFraction) {
+        memo->sequence >= recent_from_) {
         access.sectors = memo->sectors;
         for (uint32_t fill : memo->fills)
             if (fill) note_pending(fill, access);
@@ -132,7 +143,7 @@ L2State::Access L2State::access(const GmFootprint& gm, uint32_t outer, bool is_w
     const uint32_t oldest_fill = fills_.empty() ? ~uint32_t{0} : fills_.front();
     uint32_t own = 0;            // number of this walk, once it writes a line
     uint32_t last_seen = 0;      // the walk looked up last: neighbours usually share it
-    uint64_t new_lines = 0, newly_dirty = 0;
+    uint64_t newly_dirty = 0;    // sectors
     uint32_t* lines = nullptr;
     uint64_t region = ~uint64_t{0};
     for (uint32_t matrix = 0; matrix < outer; ++matrix) {
@@ -160,6 +171,7 @@ L2State::Access L2State::access(const GmFootprint& gm, uint32_t outer, bool is_w
                     if (sequence >= recent_from_) continue;
                     if (!allocates) continue;
                     if (!own) own = next_sequence();
+                    move_line(sequence, own);
                     word = own << kSequenceShift | (word & (kSectors | kDirtyBit));
                     continue;
                 }
@@ -168,7 +180,7 @@ L2State::Access L2State::access(const GmFootprint& gm, uint32_t outer, bool is_w
                     continue;
                 }
                 if (!own) own = next_sequence();
-                if (!present) ++new_lines;
+                move_line(present ? sequence : 0, own);
                 const uint32_t old = present ? word & (kSectors | kDirtyBit) : 0;
                 if (is_write && l2_hint >= 12) {  // write-through forms
                     access.missing += count(need);
@@ -183,14 +195,14 @@ L2State::Access L2State::access(const GmFootprint& gm, uint32_t outer, bool is_w
             }
         }
     }
-    if (new_lines) insert_lines(new_lines, access);
-    if (newly_dirty) dirty_.push_back({inserted_, newly_dirty});
+    if (newly_dirty) dirty_.push_back({own, newly_dirty});
+    if (own) evict(access);
     if (!is_write && own && access.missing) {
         access.fill = own;
         fills_.push_back(own);  // ascending, since numbers are
     }
     if (memo) {
-        *memo = {gm, outer, inserted_, access.sectors, {access.fill, 0, 0}};
+        *memo = {gm, outer, sequence_, access.sectors, {access.fill, 0, 0}};
         if (access.pendings <= 2)
             std::copy(access.pending, access.pending + access.pendings, memo->fills + 1);
         else
@@ -205,8 +217,9 @@ void L2State::end_fill(uint32_t fill) {
 }
 
 void L2State::flush() {
-    inserted_ += capacity_lines_;
-    valid_from_ = recent_from_ = sequence_ + 1;
+    lines_of_.clear();
+    first_kept_ = valid_from_ = recent_from_ = sequence_ + 1;
+    present_lines_ = recent_lines_ = 0;
     dirty_.clear();
     dirty_head_ = 0;
 }
@@ -222,9 +235,7 @@ bool L2State::holds(uint64_t address) const {
     if (found == regions_.end()) return false;
     const uint32_t word = found->second[address / kLineBytes % kRegionLines];
     const uint32_t sequence = word >> kSequenceShift;
-    const bool valid = sequence >= valid_from_ && sequence >= first_kept_ && sequence > 0 &&
-                       inserted_ - inserted_at_[sequence - first_kept_ + 1] < capacity_lines_;
-    return valid && word >> (address / kSectorBytes % 4) & 1;
+    return sequence >= valid_from_ && word >> (address / kSectorBytes % 4) & 1;
 }
 
 }  // namespace ascend

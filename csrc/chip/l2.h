@@ -10,10 +10,10 @@
 
 namespace ascend {
 
-// The L2 of one device; it persists between launches. Lines of 512 B with four sectors of 128 B, least recently used first.
-// A line is present if fewer bytes than the capacity were inserted since it was touched last (exact for a fully associative
-// cache; hash and associativity of the chip are unpublished). Touches are renewed once 1/32 of the capacity has passed, so
-// that the order is exact to that grain and repeated loads of a tile cost one lookup.
+// The L2 of one device; it persists between launches. Lines of 512 B with four sectors of 128 B, fully associative, least
+// recently used first (hash and associativity of the chip are unpublished). The order is kept by instruction: the lines a
+// transfer touched last leave together. Touches within the last 1/32 of the capacity are not renewed, so that repeated
+// loads of a tile cost one lookup.
 class L2State {
 public:
     static constexpr uint32_t kLineBytes = 512, kSectorBytes = 128;
@@ -49,11 +49,13 @@ private:
     struct Memo {
         GmFootprint gm{};
         uint32_t outer = 0;
-        uint64_t inserted_at = 0, sectors = 0;
+        uint32_t sequence = 0;               // of the last walk when it was made
+        uint64_t sectors = 0;
         uint32_t fills[3] = {};
     };
     struct Dirty {
-        uint64_t inserted_at, sectors;
+        uint32_t sequence;
+        uint64_t sectors;
     };
     static constexpr int kRegionBits = 30;
     static constexpr uint64_t kRegionLines = (uint64_t{1} << kRegionBits) / kLineBytes;
@@ -61,8 +63,10 @@ private:
 
     uint32_t* region_of(uint64_t address);
     uint32_t next_sequence();
-    void begin_walk();
-    void insert_lines(uint64_t lines, Access& access);
+    void start_over_if_full();
+    void move_line(uint32_t from, uint32_t to);
+    void evict(Access& access);
+    uint32_t& lines_of(uint32_t sequence) { return lines_of_[sequence - first_kept_]; }
     void note_pending(uint32_t sequence, Access& access) const;
     static bool same(const GmFootprint& a, const GmFootprint& b);
 
@@ -73,12 +77,13 @@ private:
     uint32_t* last_lines_ = nullptr;
 
     uint64_t capacity_lines_ = 0;
-    uint64_t inserted_ = 0;                  // lines, ever
-    uint32_t sequence_ = 0;                  // of the last walk
-    uint32_t valid_from_ = 1;                // walks before this one: their lines are gone
-    uint32_t recent_from_ = 1;               // walks before this one: touches are renewed
-    std::vector<uint64_t> inserted_at_;      // by walk, from first_kept_ on
+    uint32_t sequence_ = 0;                  // of the last walk; a walk is an access that writes at least one line's word
+    std::vector<uint32_t> lines_of_;         // by walk from first_kept_ on: lines that it touched last
     uint32_t first_kept_ = 1;
+    uint32_t valid_from_ = 1;                // walks before this one: their lines have left
+    uint64_t present_lines_ = 0;
+    uint32_t recent_from_ = 1;               // touches of walks from this one on are not renewed
+    uint64_t recent_lines_ = 0;
     std::vector<uint32_t> fills_;            // not yet ended, ascending
     std::vector<Dirty> dirty_;               // from dirty_head_ on
     size_t dirty_head_ = 0;
