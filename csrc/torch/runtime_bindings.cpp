@@ -43,6 +43,20 @@ void launch_by_name(const std::string& kernel, int device_index, int64_t stream,
     run(on, static_cast<int>(stream), fields);
 }
 
+// A kernel compiled elsewhere, by the address of its entry; `args` is its packed argument block.
+void launch_entry(uint64_t entry, const std::string& name, const std::string& cores, int device_index, int64_t stream,
+                  int blocks, const std::string& args, bool data_independent) {
+    static const std::map<std::string, CoreType> types = {
+        {"cube", CoreType::cube}, {"vector", CoreType::vector}, {"mix", CoreType::mix}};
+    const auto type = types.find(cores);
+    if (type == types.end())
+        throw std::invalid_argument("launch_entry: cores '" + cores + "'; accepted: cube, vector, mix");
+    const Kernel kernel{name.c_str(), type->second, reinterpret_cast<KernelEntry>(entry), data_independent, false};
+    Device& on = device(device_index);
+    py::gil_scoped_release unlocked;
+    launch(kernel, on, {blocks, static_cast<int>(stream), {}}, args.data());
+}
+
 Mode mode_named(const std::string& name) {
     if (name == "full") return Mode::full;
     if (name == "functional") return Mode::functional;
@@ -67,6 +81,11 @@ void bind_runtime(py::module_& module) {
 
     // Launches.
     module.def("launch", launch_by_name, py::arg("kernel"), py::arg("device"), py::arg("stream"), py::arg("fields"));
+    module.def("launch_entry", [](uint64_t entry, const std::string& name, const std::string& cores, int device_index,
+                                  int64_t stream, int blocks, const py::bytes& args, bool data_independent) {
+        launch_entry(entry, name, cores, device_index, stream, blocks, std::string(args), data_independent);
+    }, py::arg("entry"), py::arg("name"), py::arg("cores"), py::arg("device"), py::arg("stream"), py::arg("blocks"),
+       py::arg("args"), py::arg("data_independent") = false);
     module.def("kernel_names", kernel_names);
 
     // Modes.
