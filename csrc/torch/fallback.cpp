@@ -291,4 +291,23 @@ void reset_fallback_counts() {
 
 TORCH_LIBRARY_IMPL(_, PrivateUse1, library) { library.fallback(torch::CppFunction::makeFromBoxedFunction<&cpu_fallback>()); }
 
+// Where PyTorch has a composite kernel for every device beside one for the CPU, it would take the composite: another rounding
+// than on the CPU, or, for arithmetic, three calls (shape, empty, out=) instead of one.
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+    for (const char* name : {
+             "_stack", "native_layer_norm", "native_group_norm", "addr", "all.dims", "any.dims", "linalg__powsum",
+             "native_channel_shuffle", "mish_backward", "silu_backward",
+             "add.Tensor", "sub.Tensor", "mul.Tensor", "div.Tensor", "neg", "pow.Tensor_Scalar", "pow.Tensor_Tensor", "exp", "log",
+             "sqrt", "rsqrt", "reciprocal", "sigmoid", "tanh", "silu", "gelu", "maximum", "minimum", "clamp", "clamp_min",
+             "clamp_max", "where.self", "eq.Scalar", "eq.Tensor", "ne.Scalar", "ne.Tensor", "lt.Scalar", "lt.Tensor", "le.Scalar",
+             "le.Tensor", "gt.Scalar", "gt.Tensor", "ge.Scalar", "ge.Tensor", "sum.dim_IntList", "mean.dim", "amax", "amin",
+             "argmax", "argmin", "max.dim", "min.dim", "cumsum", "_softmax", "_log_softmax", "mm", "bmm", "addmm", "baddbmm",
+             "cat", "gather", "scatter.src", "scatter.value", "scatter_add", "index_add", "index.Tensor", "topk", "sort.stable",
+             "tril", "triu",
+             "add_.Tensor", "sub_.Tensor", "mul_.Tensor", "div_.Tensor", "lerp.Scalar", "addcmul", "addcdiv", "addcmul_",
+             "addcdiv_", "lerp_.Scalar", "_softmax_backward_data", "_log_softmax_backward_data", "threshold_backward",
+             "sigmoid_backward", "tanh_backward", "gelu_backward", "nll_loss_forward", "nll_loss_backward"})
+        library.impl(name, torch::CppFunction::makeFromBoxedFunction<&cpu_fallback>());
+}
+
 }  // namespace ascend::npu

@@ -170,5 +170,10 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
     library.impl("_local_scalar_dense", &item);
 }
 
+// Resolving a lazy conjugation means cloning, and a clone is a copy: without these two it would never end. copy_from keeps the
+// bits on the CPU views, whose copy_ knows what to do with them.
+TORCH_LIBRARY_IMPL(aten, Conjugate, library) { library.impl("_copy_from", torch::CppFunction::makeFallthrough()); }
+TORCH_LIBRARY_IMPL(aten, Negative, library) { library.impl("_copy_from", torch::CppFunction::makeFallthrough()); }
+
 }  // namespace
 }  // namespace ascend::npu
