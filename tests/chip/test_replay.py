@@ -203,13 +203,6 @@ def test_an_mmad_into_the_other_half_of_l0c_does_not_wait():
     assert other.start == mad.end - 25
 
 
-def test_the_vendors_example_of_unit_flags_is_met_to_a_percent():
-    # 128 x 256 x 512 half, in steps of k = 64: 4209 cycles with unit flags, 4225 without (ascend950.md 3.4).
-    steps = [mmad(128, 256, 64, "f16", unit_flag=2)] * 7 + [mmad(128, 256, 64, "f16", unit_flag=3)]
-    times = replay(steps).of()
-    assert times[-1].end - times[0].start == pytest.approx(4209, rel=0.03)
-
-
 # ---- fixpipe --------------------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("bytes_, elements_per_cycle", [(4, 32), (2, 64), (1, 64)])
