@@ -174,9 +174,9 @@ inline namespace ASCEND_SIM_VEC {
 template <typename D, typename S, typename... Controls>
 ASC_INLINE void vcvt(ascend::isa::Register<D>& dst, const ascend::isa::Register<S>& source, const vector_bool& mask, Controls...) {
     using namespace ascend::isa;
-    constexpr int kRound = control<RoundControl, 0, Controls...>();
-    constexpr bool kSaturate = control<SaturateControl, 0, Controls...>();
-    constexpr int kPart = control<PartControl, 0, Controls...>();
+    [[maybe_unused]] constexpr int kRound = control<RoundControl, 0, Controls...>();
+    [[maybe_unused]] constexpr bool kSaturate = control<SaturateControl, 0, Controls...>();
+    [[maybe_unused]] constexpr int kPart = control<PartControl, 0, Controls...>();
     constexpr bool kMerge = control<ModeControl, 0, Controls...>();
     vf_count(VfClass::cast, kCastSlots<D, S>);
     using W = std::conditional_t<kIsFp4<D> || kIsFp4<S>, uint32_t,
@@ -198,7 +198,8 @@ ASC_INLINE void vcvt(ascend::isa::Register<D>& dst, const ascend::isa::Register<
         } else if constexpr (sizeof(D) < sizeof(S)) {
             constexpr W kLow = static_cast<bits_t<D>>(~bits_t<D>{0});
             out = (convert_chunk<D, S, kRound, kSaturate, W>(in) & kLow) << (8 * int(sizeof(D)) * kPart);
-            written = on & (W(kLow) << (8 * int(sizeof(D)) * kPart));
+            constexpr W kPlace = static_cast<W>(kLow << (8 * int(sizeof(D)) * kPart));
+            written = on & kPlace;
         } else if constexpr (sizeof(D) > sizeof(S)) {
             constexpr W kLow = static_cast<bits_t<S>>(~bits_t<S>{0});
             out = convert_chunk<D, S, kRound, kSaturate, W>(in >> (8 * int(sizeof(S)) * kPart) & kLow);

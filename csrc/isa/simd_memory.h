@@ -190,8 +190,9 @@ ASC_INLINE void asc_loadalign_deintlv(ascend::isa::Register<T>& even, ascend::is
 // The load, then the pointer advanced by `offset` elements (the load uses the old address).
 #define ASC_POST_UPDATE_LOAD(name)                                                                          \
     template <typename T>                                                                                   \
-    ASC_INLINE void name##_postupdate(ascend::isa::Register<T>& dst, T*& source, int64_t offset) {          \
-        name(dst, source, 0);                                                                               \
+    ASC_INLINE void name##_postupdate(ascend::isa::Register<std::remove_const_t<T>>& dst, T*& source,       \
+                                      int64_t offset) {                                                     \
+        name(dst, static_cast<const T*>(source), 0);                                                        \
         source += offset;                                                                                   \
     }
 ASC_POST_UPDATE_LOAD(asc_loadalign)

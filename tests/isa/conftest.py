@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: MIT
+"""The vector instructions compiled for each level this host can run."""
+
+from pathlib import Path
+
+import pytest
+from support.host_compiler import CSRC, LEVELS, build
+from support.simd import Simd
+
+
+@pytest.fixture(scope="session", params=LEVELS)
+def simd(request):
+    sources = [Path(__file__).with_name("simd_harness.cpp"), CSRC / "isa" / "vf.cpp"]
+    return Simd(build("simd_harness", sources, request.param), request.param)

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: MIT
+"""Compiles C++ against the instruction-set headers for one host level, as tests need it; results are kept between runs."""
+
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+CSRC = ROOT / "csrc"
+COMMON = ["-std=c++20", "-fPIC", "-shared", "-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter", "-fno-strict-aliasing",
+          "-ffp-contract=off", "-fwrapv", "-fno-gnu-unique", "-pthread"]
+FLAGS = {
+    "portable": ["-march=x86-64"] if platform.machine() == "x86_64" else [],
+    "avx2": ["-march=x86-64-v3"],
+    "avx512": ["-march=x86-64-v4", "-mprefer-vector-width=512"],
+}
+NEEDS = {"avx2": {"avx2", "fma", "bmi2", "f16c"}, "avx512": {"avx512f", "avx512bw", "avx512vl", "avx512dq"}}
+
+
+def cpu_features():
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return set()
+    return set(next((line.split(":")[1] for line in lines if line.startswith("flags")), "").split())
+
+
+LEVELS = [level for level in FLAGS if NEEDS.get(level, set()) <= cpu_features()]
+
+
+def compiler():
+    return os.environ.get("CXX") or shutil.which("g++") or shutil.which("c++")
+
+
+def build(name, sources, level, *options, optimize="-O1"):
+    """Path of a shared library built from `sources` (paths). Same sources, headers and options: the earlier build."""
+    command = [compiler(), *COMMON, optimize, *FLAGS[level], f"-I{CSRC}", f"-I{CSRC / 'include'}"]
+    digest = hashlib.sha256(repr((command, options)).encode())
+    headers = [path for part in ("isa", "formats", "host", "chip", "include") for path in (CSRC / part).rglob("*.h")]
+    for path in sorted(map(Path, [*headers, *sources])):
+        digest.update(path.read_bytes())
+    folder = Path(tempfile.gettempdir()) / f"ascend_sim_test_builds_{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    library = folder / f"{name}_{level}_{digest.hexdigest()[:16]}.so"
+    if not library.exists():
+        partial = library.with_suffix(f".{os.getpid()}.tmp")
+        done = subprocess.run([*command, *map(str, sources), "-o", str(partial), *options], capture_output=True, text=True)
+        assert done.returncode == 0, f"{name} does not compile at level {level}:\n{done.stderr[:4000]}"
+        partial.rename(library)
+    return library
