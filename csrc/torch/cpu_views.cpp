@@ -108,13 +108,15 @@ c10::DataPtr CpuViews::take_over(const c10::Storage& cpu, bool is_exclusive) {
     const c10::Device npu(kNpu, static_cast<c10::DeviceIndex>(device_));
     c10::StorageImpl* impl = cpu.unsafeGetStorageImpl();
     void* data = impl->mutable_data();
-    if (data && impl->nbytes() > 0 && !hbm(device_).contains(data)) {
+    if (!data) return {nullptr, npu};
+    if (impl->nbytes() > 0 && !hbm(device_).contains(data)) {
         // Ordinary memory: allocated by another thread, or a mapped file. Kernels of the chip only reach HBM.
         c10::DataPtr copy = allocate_on(device_, impl->nbytes());
         std::memcpy(copy.get(), data, impl->nbytes());
         return copy;
     }
-    if (is_exclusive && impl->allocator() && impl->allocator()->is_simple_data_ptr(impl->data_ptr())) {
+    // The comparison comes first: some kernels leave a storage with an allocator that lived on their stack.
+    if (is_exclusive && impl->allocator() == c10::GetCPUAllocator() && impl->allocator()->is_simple_data_ptr(impl->data_ptr())) {
         c10::DataPtr moved = impl->set_data_ptr(c10::DataPtr(data, c10::Device(c10::DeviceType::CPU)));
         moved.unsafe_set_device(npu);
         return moved;

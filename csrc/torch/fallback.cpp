@@ -292,11 +292,11 @@ void reset_fallback_counts() {
 TORCH_LIBRARY_IMPL(_, PrivateUse1, library) { library.fallback(torch::CppFunction::makeFromBoxedFunction<&cpu_fallback>()); }
 
 // Where PyTorch has a composite kernel for every device beside one for the CPU, it would take the composite: another rounding
-// than on the CPU, or, for arithmetic, three calls (shape, empty, out=) instead of one.
+// than on the CPU; for arithmetic three calls (shape, empty, out=) instead of one; for conj_physical_ one that cannot work.
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
     for (const char* name : {
              "_stack", "native_layer_norm", "native_group_norm", "addr", "all.dims", "any.dims", "linalg__powsum",
-             "native_channel_shuffle", "mish_backward", "silu_backward",
+             "native_channel_shuffle", "conj_physical_", "mish_backward", "silu_backward",
              "add.Tensor", "sub.Tensor", "mul.Tensor", "div.Tensor", "neg", "pow.Tensor_Scalar", "pow.Tensor_Tensor", "exp", "log",
              "sqrt", "rsqrt", "reciprocal", "sigmoid", "tanh", "silu", "gelu", "maximum", "minimum", "clamp", "clamp_min",
              "clamp_max", "where.self", "eq.Scalar", "eq.Tensor", "ne.Scalar", "ne.Tensor", "lt.Scalar", "lt.Tensor", "le.Scalar",
