@@ -6,7 +6,6 @@ import pytest
 import torch
 from ascend_sim.errors import AscendParityError, AscendParityWarning
 from deep_gemm.epilogue import Alpha, FP8Quantization, Identity
-from deep_gemm.testing import calc_diff
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.cases import (
@@ -21,13 +20,10 @@ from support.cases import (
     call,
     place,
     poisoned,
-    product,
     sized,
-    sum_error,
 )
 from support.compare import assert_close, assert_same_bytes
-
-ANOTHER_ORDER = "fp32 sum in another order, then one rounding"
+from support.gemm import assert_gemm, product
 
 
 def check(device, suffix, m, n, k, *, dtype=torch.float32, accumulate=False, alpha=None, mn_major=False, gap=0):
@@ -35,12 +31,7 @@ def check(device, suffix, m, n, k, *, dtype=torch.float32, accumulate=False, alp
     before = torch.randn(m, n, generator=torch.Generator().manual_seed(3)).to(dtype)
     d = place(before, device, gap=gap) if accumulate else poisoned(m, n, device, dtype, gap)
     call(deep_gemm, "bf16", suffix, a, b, d, c=d if accumulate else None, alpha=alpha)
-    exact = product(a, b) * (1.0 if alpha is None else alpha)
-    if accumulate:
-        exact = exact.float().to(dtype).double() + before.double()
-    floor = sum_error(a, b) + (exact - before.double() * accumulate).abs() * (2.0**-7 if dtype == torch.bfloat16 else 2.0**-22)
-    assert calc_diff(d.cpu(), exact.to(dtype)) < 1e-5
-    assert_close(d, exact, ulp=1, floor=floor, why=ANOTHER_ORDER)
+    assert_gemm(d, a, b, alpha=alpha, before=before if accumulate else None)
 
 
 @pytest.mark.filterwarnings("ignore::ascend_sim.errors.AscendParityWarning")

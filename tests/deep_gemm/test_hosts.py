@@ -7,8 +7,9 @@ import deep_gemm
 import pytest
 import torch
 from ascend_sim import config
-from support.cases import bf16, fp8, poisoned, product, sum_error
+from support.cases import bf16, fp8, poisoned
 from support.compare import assert_close, assert_same_bytes
+from support.gemm import product, sum_error
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("ascend_sim._C") is None, reason="the extension is not built here; make build")
 

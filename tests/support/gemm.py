@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: MIT
+"""Whether a GEMM's result is right: against float64, element by element and as a whole, a slab of rows at a time."""
+
+import numpy as np
+import torch
+from support.cases import Operand
+from support.compare import assert_close
+
+_SLAB = 4096                    # rows and columns of D at a time: the largest shapes would need tens of gigabytes of float64 otherwise
+_HALF_STEP = {torch.bfloat16: 2.0**-8, torch.float32: 2.0**-24}
+
+
+def assert_gemm(d: torch.Tensor, a: Operand, b: Operand, *, alpha: float | None = None, before: torch.Tensor | None = None) -> None:
+    """d = before + alpha * A @ B.T up to the order of fp32 sums and the roundings of docs/deep_gemm.md; calc_diff < 1e-5."""
+    m, n = d.shape
+    result = d.cpu()
+    dot = squares = 0.0
+    for rows in slabs(m):
+        for columns in slabs(n):
+            exact, allowed = expected(part(a, rows), part(b, columns), d.dtype, alpha, None if before is None else before[rows, columns])
+            got = result[rows, columns]
+            assert_close(got, exact, ulp=1, floor=allowed, why="fp32 sum in another order, then one rounding, and one more with C")
+            want = exact.to(d.dtype).double()
+            dot += (got.double() * want).sum().item()
+            squares += (got.double().square() + want.square()).sum().item()
+    diff = 1 - 2 * dot / squares if squares else 0.0
+    assert diff < 1e-5, f"calc_diff is {diff:.3g}"
+
+
+def slabs(size: int) -> list[slice]:
+    return [slice(begin, begin + _SLAB) for begin in range(0, size, _SLAB)]
+
+
+def part(operand: Operand, lines: slice) -> Operand:
+    return Operand(None, operand.values[lines].astype(np.float64))
+
+
+def expected(a: Operand, b: Operand, dtype: torch.dtype, alpha: float | None, before: torch.Tensor | None) -> tuple[torch.Tensor, torch.Tensor]:
+    """(float64 D before its last rounding, how far off it may be before that)."""
+    factor = 1.0 if alpha is None else alpha
+    scaled = product(a, b) * factor
+    allowed = sum_error(a, b) * abs(factor)
+    if before is None:
+        return scaled, allowed
+    # The product is rounded to D's dtype before C is added: another order of the sum may tip that rounding by a step.
+    return scaled.float().to(dtype).double() + before.double(), allowed + 2 * _HALF_STEP[dtype] * scaled.abs()
+
+
+def product(a: Operand, b: Operand) -> torch.Tensor:
+    """A @ B.T in float64."""
+    return torch.from_numpy(a.values.astype(np.float64) @ b.values.T.astype(np.float64))
+
+
+def sum_error(a: Operand, b: Operand) -> torch.Tensor:
+    """What summing k fp32 products in any order can be off by: k eps sum |a||b|, an allowance per element of D."""
+    return torch.from_numpy(np.abs(a.values).astype(np.float64) @ np.abs(b.values).T.astype(np.float64)) * (a.values.shape[1] * 2.0**-24)
