@@ -9,8 +9,12 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-CSRC = ROOT / "csrc"
+import ascend_sim
+
+CSRC = Path(__file__).resolve().parents[2] / "csrc"
+PACKAGE = Path(ascend_sim.__file__).parent
+# Headers as an installed package carries them; in the checkout, where they come from.
+INCLUDES = [PACKAGE / "include"] if (PACKAGE / "include").is_dir() else [CSRC, CSRC / "include"]
 COMMON = ["-std=c++20", "-fPIC", "-shared", "-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter", "-fno-strict-aliasing",
           "-ffp-contract=off", "-fwrapv", "-fno-gnu-unique", "-pthread"]
 FLAGS = {
@@ -36,15 +40,20 @@ def compiler():
     return os.environ.get("CXX") or shutil.which("g++") or shutil.which("c++")
 
 
-def build(name, sources, level, *options, optimize="-O1"):
-    """Path of a shared library built from `sources` (paths). Same sources, headers and options: the earlier build."""
-    command = [compiler(), *COMMON, optimize, *FLAGS[level], f"-I{CSRC}", f"-I{CSRC / 'include'}"]
-    digest = hashlib.sha256(repr((command, options)).encode())
-    headers = [path for part in ("isa", "formats", "host", "chip", "include") for path in (CSRC / part).rglob("*.h")]
-    for path in sorted(map(Path, [*headers, *sources])):
-        digest.update(path.read_bytes())
+def build_folder():
     folder = Path(tempfile.gettempdir()) / f"ascend_sim_test_builds_{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
+    return folder
+
+
+def build(name, sources, level, *options, optimize="-O1"):
+    """Path of a shared library built from `sources` (paths). Same sources, headers and options: the earlier build."""
+    command = [compiler(), *COMMON, optimize, *FLAGS[level], *(f"-I{path}" for path in INCLUDES)]
+    digest = hashlib.sha256(repr((command, options)).encode())
+    headers = {path for folder in INCLUDES for path in folder.rglob("*.h")}
+    for path in sorted(map(Path, [*headers, *sources])):
+        digest.update(path.read_bytes())
+    folder = build_folder()
     library = folder / f"{name}_{level}_{digest.hexdigest()[:16]}.so"
     if not library.exists():
         partial = library.with_suffix(f".{os.getpid()}.tmp")
