@@ -8,7 +8,8 @@ namespace ascend {
 
 namespace {
 
-// The largest level such that everybody taking min(wish, level) fits into `capacity`; infinite if all wishes fit.
+// The largest level such that everybody taking min(wish, level) fits into `capacity`; infinite if all wishes
+// fit.
 template <class Wish>
 double fair_level(size_t count, double capacity, Wish wish) {
     double level = std::numeric_limits<double>::infinity();
@@ -51,7 +52,8 @@ void GmFlows::begin(double now, const GmRequest& request) {
         cycles = bytes / path.bytes_per_cycle;
     } else {
         const double hit_rate = std::min(path.bytes_per_cycle, path.window_bytes / path.latency_cycles);
-        const double miss_rate = std::min(path.bytes_per_cycle, path.window_bytes / (path.latency_cycles + hbm_latency_));
+        const double miss_latency = path.latency_cycles + hbm_latency_;
+        const double miss_rate = std::min(path.bytes_per_cycle, path.window_bytes / miss_latency);
         cycles = (bytes - missing) / hit_rate + missing / miss_rate;
     }
     cycles = std::max(cycles, request.least_cycles);

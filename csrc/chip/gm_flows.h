@@ -21,10 +21,10 @@ struct GmRequest {
     uint32_t owner = 0;            // handed back when it ends
 };
 
-// Transfers as flows. Alone, a flow takes what its path allows: the port's rate, and for reads the bytes that may be under
-// way divided by the time until they are back, which is longer for what L2 has to fetch. Together, flows share the
-// bandwidth of L2 and of HBM max-min fair: nobody gets less than an equal share unless it wants less. Rates change when a
-// flow begins or ends.
+// Transfers as flows. Alone, a flow takes what its path allows: the port's rate, and for reads the bytes that
+// may be under way divided by the time until they are back, which is longer for what L2 has to fetch.
+// Together, flows share the bandwidth of L2 and of HBM max-min fair: nobody gets less than an equal share
+// unless it wants less. Rates change when a flow begins or ends.
 class GmFlows {
 public:
     struct Ended {

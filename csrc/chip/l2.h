@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which bytes of global memory are in the L2 cache, and which are still on their way? Tags only: values live in HBM.
+// Which bytes of global memory are in the L2 cache, and which are still on their way? Tags only: values live
+// in HBM.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +11,10 @@
 
 namespace ascend {
 
-// The L2 of one device; it persists between launches. Lines of 512 B with four sectors of 128 B, fully associative, least
-// recently used first (hash and associativity of the chip are unpublished). The order is kept by instruction: the lines a
-// transfer touched last leave together. Touches within the last 1/32 of the capacity are not renewed, so that repeated
-// loads of a tile cost one lookup.
+// The L2 of one device; it persists between launches. Lines of 512 B with four sectors of 128 B, fully
+// associative, least recently used first (hash and associativity of the chip are unpublished). The order is
+// kept by instruction: the lines a transfer touched last leave together. Touches within the last 1/32 of the
+// capacity are not renewed, so that repeated loads of a tile cost one lookup.
 class L2State {
 public:
     static constexpr uint32_t kLineBytes = 512, kSectorBytes = 128;
@@ -70,14 +71,14 @@ private:
     void note_pending(uint32_t sequence, Access& access) const;
     static bool same(const GmFootprint& a, const GmFootprint& b);
 
-    // One word per line: bits 31..5 number of the walk that touched it last, bit 4 dirty, bits 3..0 sectors present.
-    // Pages of the mapping that were never touched read as walk 0, which is never valid.
+    // One word per line: bits 31..5 number of the walk that touched it last, bit 4 dirty, bits 3..0 sectors
+    // present. Pages of the mapping that were never touched read as walk 0, which is never valid.
     std::unordered_map<uint64_t, uint32_t*> regions_;
     uint64_t last_region_ = ~uint64_t{0};
     uint32_t* last_lines_ = nullptr;
 
     uint64_t capacity_lines_ = 0;
-    uint32_t sequence_ = 0;                  // of the last walk; a walk is an access that writes at least one line's word
+    uint32_t sequence_ = 0;                  // of the last walk: an access that writes at least one line's word
     std::vector<uint32_t> lines_of_;         // by walk from first_kept_ on: lines that it touched last
     uint32_t first_kept_ = 1;
     uint32_t valid_from_ = 1;                // walks before this one: their lines have left

@@ -82,8 +82,8 @@ void add_timeline(const LaunchTrace& trace, const ReplayResult& result, LaunchPr
                 const Record& r = trace.ai_cores[core].of[kind][i];
                 // Sets take no time; waits are shown if they did.
                 if (r.path == Path::sync && !(times[i].end_cycles > times[i].start_cycles)) continue;
-                launch.timeline.push_back({static_cast<int16_t>(core), static_cast<CoreKind>(kind), r.pipe, r.op, r.path,
-                                           launch.launch_us + times[i].start_cycles * cycle_us,
+                launch.timeline.push_back({static_cast<int16_t>(core), static_cast<CoreKind>(kind), r.pipe, r.op,
+                                           r.path, launch.launch_us + times[i].start_cycles * cycle_us,
                                            launch.launch_us + times[i].end_cycles * cycle_us, r.amount});
             }
         }
@@ -108,7 +108,8 @@ std::string pipes_json(const PipeTotals* totals) {
     for (int pipe = 0; pipe < kPipes; ++pipe)
         out += format("%s\"%s\":{\"busy_cycles\":%s,\"wait_cycles\":%s,\"instructions\":%llu}", pipe ? "," : "",
                       pipe_name(static_cast<Pipe>(pipe)), number(totals[pipe].busy_cycles).c_str(),
-                      number(totals[pipe].wait_cycles).c_str(), static_cast<unsigned long long>(totals[pipe].instructions));
+                      number(totals[pipe].wait_cycles).c_str(),
+                      static_cast<unsigned long long>(totals[pipe].instructions));
     return out + "}";
 }
 
@@ -161,8 +162,8 @@ public:
                      process));
     }
     void name_thread(int process, int thread, const std::string& name) {
-        event(format("{\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"name\":\"thread_name\",\"args\":{\"name\":%s}}", process, thread,
-                     quoted(name).c_str()));
+        event(format("{\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"name\":\"thread_name\",\"args\":{\"name\":%s}}", process,
+                     thread, quoted(name).c_str()));
     }
     void span(int process, int thread, const std::string& name, double start_us, double us, const std::string& args) {
         event(format("{\"ph\":\"X\",\"pid\":%d,\"tid\":%d,\"name\":%s,\"ts\":%.4f,\"dur\":%.4f,\"args\":{%s}}", process,
@@ -194,17 +195,20 @@ void write_launch(ChromeTrace& out, const LaunchProfile& l, std::map<int, bool>&
     if (!named[device_process]) {
         named[device_process] = true;
         out.name_process(device_process, format("npu:%d kernels", l.device));
-        out.name_thread(device_process, static_cast<int>(l.stream), format("stream %lld", static_cast<long long>(l.stream)));
+        out.name_thread(device_process, static_cast<int>(l.stream),
+                        format("stream %lld", static_cast<long long>(l.stream)));
     }
     out.span(device_process, static_cast<int>(l.stream), l.name, l.start_us, l.simulated_us,
-             format("\"estimate\":%s,\"blocks\":%d,\"host_us\":%.1f", l.is_estimate ? "true" : "false", l.blocks, l.host_us));
+             format("\"estimate\":%s,\"blocks\":%d,\"host_us\":%.1f",
+                    l.is_estimate ? "true" : "false", l.blocks, l.host_us));
     for (const TimelineEntry& entry : l.timeline) {
         const int kind = static_cast<int>(entry.core);
         const int process = device_process + 1 + entry.ai_core * 3 + kind;
         if (!named[process]) {
             named[process] = true;
             out.name_process(process, format("npu:%d core %d %s", l.device, entry.ai_core, core_kind_name(entry.core)));
-            for (int pipe = 0; pipe < kPipes; ++pipe) out.name_thread(process, pipe, pipe_name(static_cast<Pipe>(pipe)));
+            for (int pipe = 0; pipe < kPipes; ++pipe)
+                out.name_thread(process, pipe, pipe_name(static_cast<Pipe>(pipe)));
         }
         const int thread = entry.pipe == Pipe::all ? 0 : static_cast<int>(entry.pipe);
         out.span(process, thread, op_info(entry.op).name, l.start_us + entry.start_us, entry.end_us - entry.start_us,
@@ -294,8 +298,10 @@ void finish_launch(const LaunchTrace& trace, const Kernel& kernel, Device& devic
     replay_options.keep_times = profiling_keeps_timeline();
     const ReplayResult result = replay(trace, spec, device.l2, replay_options);
     if (!result.violations.empty()) {
-        std::string message = format("%s on %s: flags are used wrongly; outputs may be written", kernel.name, spec.name.c_str());
-        for (size_t i = 0; i < result.violations.size() && i < 10; ++i) message += "\n" + describe(result.violations[i], trace);
+        std::string message = format("%s on %s: flags are used wrongly; outputs may be written",
+                                     kernel.name, spec.name.c_str());
+        for (size_t i = 0; i < result.violations.size() && i < 10; ++i)
+            message += "\n" + describe(result.violations[i], trace);
         if (result.violations.size() > 10) message += format("\n  and %zu more", result.violations.size() - 10);
         throw LaunchError(message);
     }

@@ -54,8 +54,9 @@ struct LaunchProfile {
 // Entries kept per profile, 80 MB; launches beyond have sums only.
 constexpr size_t kMaxTimelineEntries = 2'000'000;
 
-// A profile collects the launches between begin and end; several may be open, each gets every launch. It is kept until
-// forgotten, so that its timeline can still be written. With `timeline` launches also keep the times of every record.
+// A profile collects the launches between begin and end; several may be open, each gets every launch. It is
+// kept until forgotten, so that its timeline can still be written. With `timeline` launches also keep the
+// times of every record.
 int profile_begin(bool timeline);
 void profile_end(int handle);
 void profile_forget(int handle);
@@ -65,7 +66,8 @@ void profile_add(LaunchProfile);
 
 // The launches as a JSON array of objects with the fields of LaunchProfile, without timelines.
 std::string profile_json(int handle);
-// Trace Event Format for Perfetto: a process per core, a thread per pipe. Throws std::runtime_error if it cannot write.
+// Trace Event Format for Perfetto: a process per core, a thread per pipe. Throws std::runtime_error if it
+// cannot write.
 void profile_write_chrome_trace(int handle, const std::string& path);
 
 // A launch in functional mode: it has no time.

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Event-driven replay: what depends on flags and queues of a core is computed as far as it is known; only transfers to and
-// from global memory, which share bandwidth, are taken one after another in simulated time.
+// Event-driven replay: what depends on flags and queues of a core is computed as far as it is known; only
+// transfers to and from global memory, which share bandwidth, are taken one after another in simulated time.
 //
-// Every rule below is a maximum of times plus something not negative, so a time that is known does not change when more
-// becomes known, and what becomes known because a transfer ended at T lies at T or later. Hence cores may run ahead of each
-// other, and results depend on neither the order of the loops nor the host. The one exception, which of two sets from
-// different cores a wait takes first, only matters to a kernel whose outcome is a race.
+// Every rule below is a maximum of times plus something not negative, so a time that is known does not change
+// when more becomes known, and what becomes known because a transfer ended at T lies at T or later. Hence
+// cores may run ahead of each other, and results depend on neither the order of the loops nor the host. The
+// one exception, which of two sets from different cores a wait takes first, only matters to a kernel whose
+// outcome is a race.
 #include "chip/replay.h"
 
 #include <algorithm>
@@ -242,8 +243,8 @@ private:
             }
             if (!is_blocked && s.cursor < s.size) report(ViolationKind::never_continues, s, s.cursor, end, 0);
         }
-        // The launch table gives whole durations; its part for the first core's start and for blocks beyond the first
-        // wave is paid outside the cores' time.
+        // The launch table gives whole durations; its part for the first core's start and for blocks beyond
+        // the first wave is paid outside the cores' time.
         const int cores = static_cast<int>(trace_.ai_cores.size());
         const int blocks = std::max(trace_.blocks, 1);
         const double waves_us = spec_.launch_overhead_us(blocks) - spec_.launch_overhead_us(std::min(blocks, cores));
@@ -258,8 +259,8 @@ private:
     void report(ViolationKind kind, const Stream& s, uint32_t record, double at, double other) {
         constexpr size_t kEnough = 100;
         if (result_.violations.size() >= kEnough) return;
-        result_.violations.push_back({kind, static_cast<int>(s.id / kKinds), static_cast<CoreKind>(s.id % kKinds), record,
-                                      at, other});
+        result_.violations.push_back({kind, static_cast<int>(s.id / kKinds), static_cast<CoreKind>(s.id % kKinds),
+                                      record, at, other});
     }
 
     // ---- work list --------------------------------------------------------------------------------------------------
@@ -380,8 +381,8 @@ private:
         if (r.path == Path::sync) {
             const double at = sync_time(s, r, waiting.record, ready, std::max(ready, p.done_at), waiting.unlocks);
             if (at < 0) return false;
-            const bool waits = r.op == op_wait_flag || r.op == op_lock || r.op == op_cross_wait || r.op == op_grid_wait ||
-                               r.op == op_barrier;
+            const bool waits = r.op == op_wait_flag || r.op == op_lock || r.op == op_cross_wait ||
+                               r.op == op_grid_wait || r.op == op_barrier;
             // A set waits for results without holding up what follows it in the pipe.
             const double start = waits ? at : ready;
             use.wait_cycles += start - ready;
@@ -519,8 +520,8 @@ private:
 
     // ---- synchronisation --------------------------------------------------------------------------------------------
 
-    // When a synchronisation is satisfied (waits) or takes effect (sets); below 0: not known yet. `ready`: the pipe has
-    // reached it; `done`: and everything before it is visible.
+    // When a synchronisation is satisfied (waits) or takes effect (sets); below 0: not known yet. `ready`:
+    // the pipe has reached it; `done`: and everything before it is visible.
     double sync_time(Stream& s, const Record& r, uint32_t record, double ready, double done, uint32_t unlocks) {
         const SyncPayload& sync = r.sync;
         switch (r.op) {
@@ -558,7 +559,8 @@ private:
             case op_cross_set: {
                 const double at = done + spec_.cross_flag_cycles;
                 for (int kind = 0; kind < kKinds; ++kind)
-                    if (sync.targets >> kind & 1) cross_arrive(streams_[s.id / kKinds * kKinds + kind], sync.target_id[kind], at);
+                    if (sync.targets >> kind & 1)
+                        cross_arrive(streams_[s.id / kKinds * kKinds + kind], sync.target_id[kind], at);
                 return done;
             }
             case op_cross_wait: {

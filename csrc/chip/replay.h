@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// When did each instruction of a launch begin and end on the chip? Traces and a chip description in, times out.
+// When did each instruction of a launch begin and end on the chip? Traces and a chip description in, times
+// out.
 #pragma once
 
 #include <array>

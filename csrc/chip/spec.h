@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What are the figures of the emulated chip? The C++ side of one file of ascend_sim/chips; every value has its unit in its
-// name here and its source there.
+// What are the figures of the emulated chip? The C++ side of one file of ascend_sim/chips; every value has
+// its unit in its name here and its source there.
 #pragma once
 
 #include <map>
@@ -15,8 +15,8 @@ constexpr int kPaths = static_cast<int>(Path::scalar_gm) + 1;
 constexpr int kElementTypes = static_cast<int>(ElementType::s32) + 1;
 const char* path_name(Path);
 
-// One way for data to move. Occupancy of the pipe: issue + max(amount / rate, ...), at least `interval`; what an
-// instruction did is visible `latency` after its occupancy ends.
+// One way for data to move. Occupancy of the pipe: issue + max(amount / rate, ...), at least `interval`; what
+// an instruction did is visible `latency` after its occupancy ends.
 struct PathSpec {
     double bytes_per_cycle = 0;
     double latency_cycles = 0;
@@ -66,7 +66,8 @@ struct ChipSpec {
     double hbm_bytes_per_cycle() const { return hbm_bytes_per_s / clock_hz; }
     const PathSpec& of(Path which) const { return path[static_cast<int>(which)]; }
 
-    // Names are those of the chip file, e.g. "path.gm_to_l1.rate". set() throws std::invalid_argument for an unknown one.
+    // Names are those of the chip file, e.g. "path.gm_to_l1.rate". set() throws std::invalid_argument for an
+    // unknown one.
     void set(const std::string& name, double value);
     double get(const std::string& name) const;
     static std::vector<std::string> names();
@@ -78,7 +79,8 @@ ChipSpec make_chip_spec(const std::string& name, const std::map<std::string, dou
 // 950DT_9581, built in; equal to ascend_sim/chips/950DT_9581.toml, of which it is generated.
 ChipSpec default_chip_spec();
 
-// The chip of this process. Set before the first launch; a launch that runs meanwhile keeps the one it started with.
+// The chip of this process. Set before the first launch; a launch that runs meanwhile keeps the one it
+// started with.
 const ChipSpec& chip_spec();
 void set_chip_spec(const ChipSpec&);
 

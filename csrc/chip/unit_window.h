@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// How far do an MMAD and the FIX that drains it overlap? The unit flags of L0C in simulated time: one per 512 B block.
+// How far do an MMAD and the FIX that drains it overlap? The unit flags of L0C in simulated time: one per 512
+// B block.
 //
-// Blocks are produced and drained in the same order, at an even pace from the beginning to the end of the instruction.
-// A drain of d cycles over n blocks of an MMAD that produces them from p to q: begins at p + (q - p) / n, ends no earlier
-// than q + d / n. The next MMAD into drained blocks follows in the same way.
+// Blocks are produced and drained in the same order, at an even pace from the beginning to the end of the
+// instruction. A drain of d cycles over n blocks of an MMAD that produces them from p to q: begins at p + (q
+// - p) / n, ends no earlier than q + d / n. The next MMAD into drained blocks follows in the same way.
 #pragma once
 
 #include <algorithm>
