@@ -3,6 +3,7 @@
 
     ascend_sim.mode("timing")        full, functional or timing; also usable as a context manager
     ascend_sim.profile()             records of every launch inside the `with` block
+    ascend_sim.jit.compile(text)     a kernel of one's own, from C++ text that calls the instruction set
     ascend_sim.backends              which implementation deep_gemm and its siblings use
 
 Importing this package imports nothing heavy; each name is loaded when first asked for.
@@ -16,10 +17,12 @@ __version__ = "0.1.0"
 _LAZY = {
     "backends": ("ascend_sim.backends", None),
     "config": ("ascend_sim.config", None),
+    "jit": ("ascend_sim.jit", None),
     "mode": ("ascend_sim.modes", "mode"),
     "profile": ("ascend_sim.profiler", "profile"),
     "AscendParityError": ("ascend_sim.errors", "AscendParityError"),
     "AscendParityWarning": ("ascend_sim.errors", "AscendParityWarning"),
+    "CompileError": ("ascend_sim.errors", "CompileError"),
     "LaunchError": ("ascend_sim.errors", "LaunchError"),
 }
 

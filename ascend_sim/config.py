@@ -136,6 +136,10 @@ def _devices(text: str) -> tuple[int, ...] | None:
     return tuple(numbers)
 
 
+def _command(text: str) -> str | None:
+    return (os.environ.get("CXX", "").strip() or None) if text == "auto" else text
+
+
 def _folder(text: str) -> Path:
     return Path(text).expanduser()
 
@@ -164,6 +168,8 @@ _variable("ASCEND_SIM_SHIMS", "none", _shims, "none, or a list of " + ", ".join(
           "stand-ins for modules that existing code imports")
 _variable("ASCEND_SIM_CACHE_DIR", "~/.cache/ascend-sim", _folder, "a folder",
           "where kernels compiled at run time are kept")
+_variable("ASCEND_SIM_CXX", "auto", _command, "auto (CXX if set, else g++, clang++ or c++, whichever is there and new enough), or a command",
+          "which C++ compiler kernels given as text are compiled with")
 _variable("ASCEND_SIM_AUTOLOAD", "1", _flag, "0 or 1",
           "0: `import torch` does not make the device npu available")
 _variable("DG_JIT_LAUNCH_TIMEOUT", "300", _integer(0, 10**9), "whole seconds, 0 for no limit",
@@ -212,6 +218,11 @@ def shims() -> tuple[str, ...]:
 
 def cache_dir() -> Path:
     return value("ASCEND_SIM_CACHE_DIR")
+
+
+def cxx() -> str | None:
+    """A command, perhaps of several words; None: whichever is found."""
+    return value("ASCEND_SIM_CXX")
 
 
 def autoload() -> bool:

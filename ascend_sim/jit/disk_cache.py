@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: MIT
+"""Where do compiled kernels stay between processes? Folders named by what went into them; the least recently used go first.
+
+Safe between processes without locks: an entry is made under another name and renamed into place, so it is there in full or not
+at all; who comes second throws his own copy away. Removal renames first for the same reason.
+"""
+
+import contextlib
+import hashlib
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from ascend_sim import config
+
+LIMIT_BYTES = 1 << 30                   # a kernel takes about 100 KB, a precompiled header 90 MB
+_UNFINISHED = ".tmp-"
+_UNFINISHED_IS_STALE_S = 3600
+_in_use: set[Path] = set()              # by this process: never removed, because fault messages look up source lines in them
+
+
+def key(*parts: object) -> str:
+    """A name for everything that determines an entry's content. Parts are str, bytes or tuples of such."""
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
+
+
+def folder() -> Path:
+    path = config.cache_dir() / "jit"
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise RuntimeError(f"ascend_sim.jit: compiled kernels cannot be kept in {path}: {error.strerror}. "
+                           "Set ASCEND_SIM_CACHE_DIR to a folder that you can write to.") from None
+    return path
+
+
+def entry(name: str, make: Callable[[Path], None]) -> Path:
+    """The folder of that name; if there is none, a new one filled by `make`. Marks it as used now."""
+    path = folder() / name
+    _in_use.add(path)
+    if _touch(path):
+        return path
+    try:
+        partial = Path(tempfile.mkdtemp(prefix=f"{_UNFINISHED}{name}-", dir=path.parent))
+    except OSError as error:
+        raise RuntimeError(f"ascend_sim.jit: cannot write to {path.parent}: {error.strerror}. "
+                           "Set ASCEND_SIM_CACHE_DIR to a folder that you can write to.") from None
+    try:
+        make(partial)
+        with contextlib.suppress(OSError):          # somebody else was faster, with the same content
+            partial.rename(path)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    trim()
+    return path
+
+
+def has(name: str) -> bool:
+    return (folder() / name).is_dir()
+
+
+def discard(path: Path) -> None:
+    """Removes an entry that turned out to be unusable."""
+    _in_use.discard(path)
+    aside = path.with_name(f"{_UNFINISHED}{path.name}-{os.getpid()}-{time.monotonic_ns()}")
+    with contextlib.suppress(OSError):
+        path.rename(aside)
+    shutil.rmtree(aside, ignore_errors=True)
+
+
+def trim() -> None:
+    """Removes what was not used for longest until the rest fits, and what processes that were killed left unfinished."""
+    entries = []
+    for path in folder().iterdir():
+        with contextlib.suppress(OSError):
+            used = path.stat().st_mtime
+            if path.name.startswith(_UNFINISHED):
+                if time.time() - used > _UNFINISHED_IS_STALE_S:
+                    shutil.rmtree(path, ignore_errors=True)
+                continue
+            entries.append((used, sum(file.stat().st_size for file in path.iterdir()), path))
+    excess = sum(size for _, size, _ in entries) - LIMIT_BYTES
+    for _, size, path in sorted(entries):
+        if excess <= 0:
+            return
+        if path not in _in_use:
+            discard(path)
+            excess -= size
+
+
+def _touch(path: Path) -> bool:
+    try:
+        os.utime(path)
+    except FileNotFoundError:
+        return False
+    except OSError:                     # a cache that may be read but not written
+        return path.is_dir()
+    return True
+
+
+_hashed: dict[Path, tuple[tuple, str]] = {}
+
+
+def hash_of_tree(root: Path) -> str:
+    """Of all files below: names and bytes. Read again only when a size or time of change differs."""
+    files = sorted(path for path in root.rglob("*") if path.is_file() and not any(part.startswith(".") for part in path.parts[len(root.parts):]))
+    state = tuple((str(path.relative_to(root)), (info := path.stat()).st_size, info.st_mtime_ns) for path in files)
+    known = _hashed.get(root)
+    if known is None or known[0] != state:
+        digest = hashlib.sha256()
+        for path in files:
+            content = path.read_bytes()
+            digest.update(f"{path.relative_to(root)} {len(content)} ".encode())
+            digest.update(content)
+        known = _hashed[root] = (state, digest.hexdigest())
+    return known[1]

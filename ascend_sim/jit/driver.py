@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: MIT
+"""How does kernel text become something to launch? Entries are appended, the host compiler makes a shared object, it is loaded."""
+
+import ctypes
+import logging
+import re
+import subprocess
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from ascend_sim.errors import CompileError
+from ascend_sim.jit import disk_cache, host_compiler
+from ascend_sim.jit.kernel import CORES, Kernel
+
+_log = logging.getLogger(__name__)
+
+# extern "C" __global__ __mix__(1, 2) void name(
+_DECLARATION = re.compile(r"__global__\s+(?:__aicore__\s+)?__(?P<cores>cube|vector|mix)__\s*(?:\(\s*1\s*,\s*2\s*\))?\s+void\s+(?P<name>[A-Za-z_]\w*)\s*\(")
+_EXAMPLE = 'extern "C" __global__ __vector__ void name(..)'
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
+_OBJECT = "kernel.so"
+_PREFIX = "prefix.h"                    # what every kernel includes; precompiled where that is possible
+_PREFIX_TEXT = '#include "c_api/asc_simd.h"\n#include "isa/kernel_entry.h"\n'
+
+
+def compile(source: str, name: str | None = None, cores: str | None = None, *, include_dirs: Iterable[str | Path] = (),  # noqa: A001
+            flags: Iterable[str] = (), data_independent: bool = False) -> Kernel:
+    """The kernel `name` of C++ text, ready to launch: kernel[blocks](arguments).
+
+    source: a translation unit with `extern "C" __global__ __vector__ void name(__gm__ float* x, int n) {..}`; c_api/asc_simd.h is included already
+    name: may be left out if the text has one kernel    cores: "cube", "vector" (a block is one vector core) or "mix" (a cube and two vector
+    cores); read from __cube__, __vector__ or __mix__(1, 2) if left out
+    include_dirs: further folders with headers; all their files count as part of the text    flags: further compiler options
+    data_independent: no address, branch or instruction depends on what tensors hold, so that timing mode may skip the arithmetic
+    Cost: 0.3 to 2 s of the host for new text, under 10 ms for text that was compiled before with the same headers, compiler and options.
+    Raises: CompileError with the compiler's messages, in lines of `source`; ValueError for a kernel that the text does not have;
+    RuntimeError if there is no suitable compiler or the cache cannot be written.
+    """
+    declared = kernels_in(source)
+    if name is None:
+        if len(declared) != 1:
+            raise ValueError(f"jit.compile: the text declares {len(declared)} kernels ({', '.join(declared) or _EXAMPLE}); "
+                             "say which with name=, or take them all with jit.compile_all.")
+        name = next(iter(declared))
+    if not _IDENTIFIER.fullmatch(name):
+        raise ValueError(f"jit.compile: name is {name!r}; expected a C++ identifier.")
+    if cores is None and name not in declared:
+        raise ValueError(f"jit.compile: no kernel {name!r} is declared with __cube__, __vector__ or __mix__(1, 2); the text has "
+                         f"{', '.join(declared) or 'none'}. Correct the name, or say cores='cube', 'vector' or 'mix'.")
+    chosen = cores or declared[name]
+    if chosen not in CORES:
+        raise ValueError(f"jit.compile: cores is {chosen!r}; accepted: {', '.join(CORES)}.")
+    return _build(source, {name: chosen}, include_dirs, flags, data_independent)[name]
+
+
+def compile_all(source: str, *, include_dirs: Iterable[str | Path] = (), flags: Iterable[str] = (),
+                data_independent: bool = False) -> dict[str, Kernel]:
+    """Every kernel of the text, by name, from one compilation. Arguments as of compile()."""
+    declared = kernels_in(source)
+    if not declared:
+        raise ValueError(f"jit.compile_all: the text declares no kernel; expected e.g. {_EXAMPLE}.")
+    return _build(source, declared, include_dirs, flags, data_independent)
+
+
+def kernels_in(source: str) -> dict[str, str]:
+    """Name and cores of each kernel that the text declares, in its order."""
+    return {match["name"]: match["cores"] for match in _DECLARATION.finditer(source)}
+
+
+def _build(source: str, kernels: Mapping[str, str], include_dirs: Iterable[str | Path], flags: Iterable[str],
+           data_independent: bool) -> dict[str, Kernel]:
+    compiler = host_compiler.find()
+    level = host_compiler.level()
+    folders = [Path(path).resolve() for path in include_dirs]
+    options = (*host_compiler.flags(level), *flags)
+    # The text first: its line numbers stay its own.
+    text = f'{source}\n#line 1 "entries of {", ".join(kernels)}"\n' + "".join(
+        f'extern "C" [[gnu::visibility("default")]] void ascend_sim_entry_{name}(const uint8_t* args) {{ ascend::isa::kernel_entry<&{name}>(args); }}\n'
+        f'extern "C" [[gnu::visibility("default")]] const char* ascend_sim_signature_{name}() {{ return ascend::isa::kernel_signature<&{name}>(); }}\n'
+        for name in kernels)
+    headers = [*folders, *host_compiler.include_folders()]
+    common = (compiler.identity, options, tuple(map(disk_cache.hash_of_tree, host_compiler.include_folders())))
+    key = disk_cache.key("object", common, text, tuple(map(disk_cache.hash_of_tree, folders)))
+    file_name = f"{next(iter(kernels))}.cpp"
+
+    def make(at: Path) -> None:
+        (at / file_name).write_text(text)
+        prefix = _precompiled(compiler, options, common) / _PREFIX if compiler.family == "gcc" else None
+        if prefix is None:
+            _write_prefix(at)
+        # The object names its source as ./name.cpp, wherever it was compiled.
+        command = [*compiler.command, *options, f"-ffile-prefix-map={at}=.", "-include", str(prefix or _PREFIX),
+                   *(f"-I{folder}" for folder in headers), "-shared", "-pthread", "-Wl,-z,defs", "-o", _OBJECT, file_name,
+                   f"-L{host_compiler.LIBRARY.parent}", "-lascend_sim"]
+        _run(command, at, list(kernels), compiler, level)
+
+    for attempt in (1, 2):
+        path = disk_cache.entry(key, make)
+        try:
+            library = ctypes.CDLL(str(path / _OBJECT))
+            break
+        except OSError:
+            disk_cache.discard(path)    # damaged, or removed by another process just now
+            if attempt == 2:
+                raise
+    return {name: Kernel(library, name, cores, data_independent=data_independent) for name, cores in kernels.items()}
+
+
+def _write_prefix(at: Path) -> None:
+    (at / _PREFIX).write_text(_PREFIX_TEXT)
+
+
+def _precompiled(compiler, options: tuple[str, ...], common: tuple) -> Path:
+    """The folder with the precompiled header for these options. It takes some 5 s to make and saves 1 s a kernel, so the second kernel makes it."""
+    name = f"prefix-{disk_cache.key('prefix', common)}"
+    plain = disk_cache.entry(f"{name}-plain", _write_prefix)
+    if not disk_cache.has(name) and not (plain / "wanted").exists():
+        (plain / "wanted").touch()
+        return plain
+
+    def make(at: Path) -> None:
+        _write_prefix(at)
+        _run([*compiler.command, *options, *(f"-I{folder}" for folder in host_compiler.include_folders()), "-x", "c++-header", _PREFIX,
+              "-o", f"{_PREFIX}.gch"], at, [_PREFIX], compiler, "")
+    return disk_cache.entry(name, make)
+
+
+def _run(command: list[str], folder: Path, what: list[str], compiler, level: str) -> None:
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL)
+    if done.returncode:
+        _log.debug("%s", " ".join(command))
+        messages = done.stderr.strip() or f"the compiler ended with status {done.returncode}"
+        lines = messages.splitlines()
+        if len(lines) > 60:
+            lines[60:] = [f".. and {len(lines) - 60} more lines"]
+        raise CompileError(f"{', '.join(what)} does not compile with {compiler} for {level}:\n" + "\n".join(lines))
+    if done.stderr:
+        _log.info("%s: %s", ", ".join(what), done.stderr.strip())

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: MIT
+"""Which C++ compiler does this machine have, and with which options does a kernel compile for it?"""
+
+import functools
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from ascend_sim import config
+
+PACKAGE = Path(__file__).resolve().parent.parent
+LIBRARY = PACKAGE / "lib" / "libascend_sim.so"
+
+OLDEST = {"gcc": 12, "clang": 16}       # C++20 as csrc/isa uses it
+TRIED = ("g++", "clang++", "c++")
+HOW_TO_GET_ONE = ("Install one (Debian, Ubuntu: apt install g++; Fedora: dnf install gcc-c++; conda: conda install -c conda-forge gxx), "
+                  "or name one in ASCEND_SIM_CXX.")
+
+# csrc/Makefile compiles the library's own kernels with the same; tests/jit compares.
+COMMON_FLAGS = ("-std=c++20", "-fPIC", "-O2", "-g1", "-fno-strict-aliasing", "-ffp-contract=off", "-fwrapv",
+                "-fvisibility-inlines-hidden")
+LEVEL_FLAGS = {
+    "x86_64": {
+        "portable": ("-march=x86-64",),
+        "avx2": ("-march=x86-64-v3",),
+        "avx512": ("-march=x86-64-v4", "-mavx512vbmi", "-mavx512vbmi2", "-mprefer-vector-width=512"),
+    },
+    "aarch64": {"portable": ("-march=armv8-a",)},
+}
+# Matrix units matter to the cube only, which is in the library.
+LEVEL_OF_HOST = {"amx": "avx512", "neon": "portable"}
+
+
+@dataclass(frozen=True)
+class Compiler:
+    command: tuple[str, ...]
+    family: str                         # "gcc" or "clang"
+    version: str                        # as the compiler says it, e.g. "12.2.0"
+    identity: str                       # changes when the compiler is replaced
+
+    def __str__(self):
+        return f"{' '.join(self.command)} ({self.family} {self.version})"
+
+
+def find() -> Compiler:
+    """The compiler that ASCEND_SIM_CXX names, or else the first suitable one on PATH.
+
+    Raises: RuntimeError that says what was looked for, what was found and how to get one.
+    """
+    chosen = config.cxx()
+    commands = [tuple(shlex.split(chosen))] if chosen else [(name,) for name in TRIED]
+    found = []
+    for command in commands:
+        path = shutil.which(command[0])
+        if path is None:
+            found.append(f"{command[0]}: not found")
+            continue
+        compiler = _examine((path, *command[1:]), os.stat(path).st_mtime_ns)
+        if isinstance(compiler, Compiler):
+            return compiler
+        found.append(f"{command[0]}: {compiler}")
+    raise RuntimeError(f"ascend_sim.jit: a kernel given as text needs g++ {OLDEST['gcc']} or newer, or clang++ {OLDEST['clang']} or newer. "
+                       f"{'; '.join(found)}. {HOW_TO_GET_ONE}")
+
+
+@functools.cache
+def _examine(command: tuple[str, ...], changed_ns: int) -> Compiler | str:
+    """The compiler, or why it will not do. Asked once per process and per state of the program file."""
+    try:
+        asked = subprocess.run([*command, "--version"], capture_output=True, text=True, timeout=60)
+        macros = subprocess.run([*command, "-dM", "-E", "-x", "c++", os.devnull], capture_output=True, text=True, timeout=60)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    if asked.returncode or macros.returncode:
+        return f"does not work: {(asked.stderr or macros.stderr).strip()[:200]}"
+    defined = dict(re.findall(r"^#define (__clang_major__|__clang_minor__|__GNUC__|__GNUC_MINOR__|__GNUC_PATCHLEVEL__) (\d+)$",
+                              macros.stdout, re.MULTILINE))
+    if "__clang_major__" in defined:
+        family, parts = "clang", ("__clang_major__", "__clang_minor__")
+    elif "__GNUC__" in defined:
+        family, parts = "gcc", ("__GNUC__", "__GNUC_MINOR__", "__GNUC_PATCHLEVEL__")
+    else:
+        return "is neither gcc nor clang"
+    version = ".".join(defined[part] for part in parts)
+    if int(defined[parts[0]]) < OLDEST[family]:
+        return f"is {family} {version}, too old"
+    return Compiler(command, family, version, f"{asked.stdout.splitlines()[0]} {os.path.realpath(command[0])}")
+
+
+def level() -> str:
+    """The SIMD level that kernels are compiled for: that of the host, or the forced one."""
+    from ascend_sim import _C
+    _C.device_count()                   # the first question about devices applies ASCEND_SIM_HOST_ISA
+    return LEVEL_OF_HOST.get(_C.host_isa(), _C.host_isa())
+
+
+def flags(of_level: str) -> tuple[str, ...]:
+    machine = os.uname().machine
+    if machine not in LEVEL_FLAGS:
+        raise RuntimeError(f"ascend_sim.jit: kernels run on {' and '.join(LEVEL_FLAGS)}; this machine is {machine}.")
+    return (*COMMON_FLAGS, *LEVEL_FLAGS[machine][of_level], f"-DASCEND_SIM_LEVEL={of_level}", f"-DASCEND_SIM_LEVEL_{of_level}=1")
+
+
+def include_folders() -> tuple[Path, ...]:
+    """Where the public names are: installed beside this package, or in the checkout it runs from."""
+    installed, checkout = PACKAGE / "include", PACKAGE.parent / "csrc"
+    if installed.is_dir():
+        return (installed,)
+    if (checkout / "isa").is_dir():
+        return (checkout / "include", checkout)
+    raise RuntimeError(f"ascend_sim.jit: the headers that belong to this package are missing: neither {installed} nor {checkout} has them. "
+                       "Install the package anew.")
