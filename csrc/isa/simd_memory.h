@@ -55,6 +55,15 @@ ASC_INLINE void load_unpacked(Register<T>& dst, const T* from) {
 template <typename Wide, typename Thin>
 ASC_INLINE void store_packed(void* to, const void* source, const Predicate& mask) {
     using Narrow = Vec<Thin, kVecBytes / static_cast<int>(sizeof(Wide) / sizeof(Thin))>;
+    Vec<uint8_t> every = ~Vec<uint8_t>{};
+    each_chunk([&](auto i) __attribute__((always_inline)) { every &= (Vec<uint8_t>)active<Wide>(mask, i); });
+    if (all_ones(every)) {
+        each_chunk([&](auto i) __attribute__((always_inline)) {
+            const Narrow part = __builtin_convertvector(load_chunk<Wide>(static_cast<const uint8_t*>(source) + i * kVecBytes), Narrow);
+            std::memcpy(static_cast<uint8_t*>(to) + i * sizeof(Narrow), &part, sizeof(Narrow));
+        });
+        return;
+    }
     alignas(64) uint8_t data[kRegisterBytes], on[kRegisterBytes];
     constexpr int kBytes = sizeof(Narrow) * kChunks;
     each_chunk([&](auto i) __attribute__((always_inline)) {

@@ -68,29 +68,48 @@ ASC_INLINE Vec<signed_t<T>> order_keys(Vec<lane_t<T>> chunk) {
     }
 }
 
+// The best lane of a chunk, in every lane: halves folded onto each other.
+template <bool kMax, int kStep, typename V>
+ASC_INLINE V fold_extreme(V v) {
+    if constexpr (kStep == 0) {
+        return v;
+    } else {
+        const V other = shuffle(v, v, [](int i, int n) { return (i + kStep) % n; });
+        return fold_extreme<kMax, kStep / 2>((V)blend((V)(kMax ? v > other : v < other), v, other));
+    }
+}
+
 // The extreme lane's index, -1 if none is active; of equal lanes the first.
 template <typename T, bool kMax>
-inline int extreme_lane(const Register<T>& source, const Predicate& mask) {
+ASC_INLINE int extreme_lane(const Register<T>& source, const Predicate& mask) {
     using K = signed_t<T>;
-    constexpr K kTop = static_cast<K>(static_cast<bits_t<T>>(~bits_t<T>{0}) >> 1);
+    using U = bits_t<T>;
+    constexpr K kTop = static_cast<K>(static_cast<U>(~U{0}) >> 1);
     constexpr K kLast = kMax ? static_cast<K>(~kTop) : kTop;  // worse than or equal to everything
     Vec<K> keys[kChunks], best = splat(kLast);
     each_chunk([&](auto i) __attribute__((always_inline)) {
         keys[i] = (Vec<K>)blend((Vec<K>)active<T>(mask, i), order_keys<T, kMax>(source.v[i]), splat(kLast));
         best = (Vec<K>)blend((Vec<K>)(kMax ? keys[i] > best : keys[i] < best), keys[i], best);
     });
-    K lanes[kChunkLanes<T>], top = kLast;
-    std::memcpy(lanes, &best, kVecBytes);
-    for (K lane : lanes) top = (kMax ? lane > top : lane < top) ? lane : top;
-    for (int chunk = 0; chunk < kChunks; ++chunk) {
-        const Vec<K> hits = (Vec<K>)(keys[chunk] == top) & (Vec<K>)active<T>(mask, chunk);
-        K hit[kChunkLanes<T>];
-        std::memcpy(hit, &hits, kVecBytes);
-        for (int j = 0; j < kChunkLanes<T>; ++j) {
-            if (hit[j]) return chunk * kChunkLanes<T> + j;
-        }
+    best = fold_extreme<kMax, kChunkLanes<T> / 2>(best);
+    // Indices of the hits, biased to compare as signed: 8-bit lanes count to 255, which the last lane shares with "no hit".
+    constexpr int kBias = sizeof(T) == 1 ? 128 : 0;
+    const Vec<K> numbers = make_chunk<K>([](int lane) { return lane - kBias; });
+    Vec<K> first = splat(kTop), hit = Vec<K>{};
+    each_chunk([&](auto i) __attribute__((always_inline)) {
+        const Vec<K> hits = (Vec<K>)(keys[i] == best) & (Vec<K>)active<T>(mask, i);
+        const Vec<K> index = (Vec<K>)blend(hits, numbers + static_cast<K>(i * kChunkLanes<T>), splat(kTop));
+        first = (Vec<K>)blend((Vec<K>)(index < first), index, first);
+        hit |= hits;
+    });
+    first = fold_extreme<false, kChunkLanes<T> / 2>(first);
+    if constexpr (sizeof(T) == 1) {
+        hit = fold_extreme<false, kChunkLanes<T> / 2>(hit);  // -1 beats 0
+        if (hit[0] == 0) return -1;
+    } else {
+        if (first[0] == kTop) return -1;
     }
-    return -1;
+    return static_cast<int>(first[0]) + kBias;
 }
 
 // What a reduction over no active lane gives: the value that loses against every other.

@@ -24,6 +24,7 @@ inline namespace ASCEND_SIM_VEC {
 using host::Vec;
 using host::VecF;
 using host::kVecBytes;
+using host::all_ones;
 using host::masked_store;
 
 constexpr int kRegisterBytes = 256;

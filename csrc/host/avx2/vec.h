@@ -23,6 +23,8 @@ inline VecF floor(VecF a) { return (VecF)_mm256_round_ps((__m256)a, _MM_FROUND_T
 inline VecF ceil(VecF a) { return (VecF)_mm256_round_ps((__m256)a, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC); }
 inline VecF trunc(VecF a) { return (VecF)_mm256_round_ps((__m256)a, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC); }
 
+inline bool all_ones(Vec<uint8_t> mask) { return _mm256_movemask_epi8((__m256i)mask) == -1; }
+
 // Stores the bytes whose mask byte is 0xff; touches no others, so that a masked store may end at the end of UB.
 inline void masked_store(uint8_t* to, Vec<uint8_t> value, Vec<uint8_t> mask) {
     const uint32_t bits = static_cast<uint32_t>(_mm256_movemask_epi8((__m256i)mask));

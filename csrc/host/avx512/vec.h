@@ -29,6 +29,8 @@ inline VecF floor(VecF a) { return (VecF)_mm512_roundscale_ps((__m512)a, _MM_FRO
 inline VecF ceil(VecF a) { return (VecF)_mm512_roundscale_ps((__m512)a, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC); }
 inline VecF trunc(VecF a) { return (VecF)_mm512_roundscale_ps((__m512)a, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC); }
 
+inline bool all_ones(Vec<uint8_t> mask) { return _mm512_movepi8_mask((__m512i)mask) == ~uint64_t{0}; }
+
 // Stores the bytes whose mask byte is 0xff; touches no others, so that a masked store may end at the end of UB.
 inline void masked_store(uint8_t* to, Vec<uint8_t> value, Vec<uint8_t> mask) {
     const __mmask64 bits = _mm512_movepi8_mask((__m512i)mask);

@@ -27,17 +27,20 @@ inline VecF ceil(VecF a) { ASCEND_SIM_LANES(r, __builtin_ceilf(a[i])); }
 inline VecF trunc(VecF a) { ASCEND_SIM_LANES(r, __builtin_truncf(a[i])); }
 #undef ASCEND_SIM_LANES
 
+inline bool all_ones(Vec<uint8_t> mask) {
+    uint64_t words[kVecBytes / 8];
+    std::memcpy(words, &mask, kVecBytes);
+    return (words[0] & words[1]) == ~uint64_t{0};
+}
+
 // Stores the bytes whose mask byte is 0xff; touches no others, so that a masked store may end at the end of UB.
 inline void masked_store(uint8_t* to, Vec<uint8_t> value, Vec<uint8_t> mask) {
-    uint64_t bits[kVecBytes / 8], all = ~uint64_t{0}, some = 0;
-    std::memcpy(bits, &mask, kVecBytes);
-    for (uint64_t word : bits) all &= word, some |= word;
-    if (all == ~uint64_t{0}) {
+    if (all_ones(mask)) {
         std::memcpy(to, &value, kVecBytes);
-    } else if (some) {
-        for (int i = 0; i < kVecBytes; ++i) {
-            if (mask[i]) to[i] = value[i];
-        }
+        return;
+    }
+    for (int i = 0; i < kVecBytes; ++i) {
+        if (mask[i]) to[i] = value[i];
     }
 }
 
