@@ -18,7 +18,7 @@ Timeline::Device& Timeline::device_at(int device) {
 
 double Timeline::now_us(int device, int64_t stream) {
     std::lock_guard lock(mutex_);
-    return device_at(device).stream_us[stream];
+    return std::max(device_at(device).stream_us[stream], host_us_);
 }
 
 double Timeline::run(int device, int64_t stream, double duration_us, int cores) {
@@ -28,7 +28,7 @@ double Timeline::run(int device, int64_t stream, double duration_us, int cores) 
     if (!enabled_) return clock_us;
     const int wanted = cores > 0 ? std::min(cores, core_count_) : core_count_;
     std::sort(on.core_free_us.begin(), on.core_free_us.end());
-    const double start_us = std::max(clock_us, on.core_free_us[wanted - 1]);
+    const double start_us = std::max({clock_us, host_us_, on.core_free_us[wanted - 1]});
     std::fill_n(on.core_free_us.begin(), wanted, start_us + duration_us);
     clock_us = start_us + duration_us;
     return start_us;
@@ -51,11 +51,19 @@ void Timeline::wait(int device, int64_t stream, double until_us) {
     clock_us = std::max(clock_us, until_us);
 }
 
-double Timeline::synchronize(int device) {
+void Timeline::host_waits_until(double time_us) {
     std::lock_guard lock(mutex_);
-    double latest_us = 0;
-    for (const auto& [stream, clock_us] : device_at(device).stream_us) latest_us = std::max(latest_us, clock_us);
-    return latest_us;
+    host_us_ = std::max(host_us_, time_us);
+}
+
+void Timeline::host_waits_for(int device, int64_t stream) {
+    std::lock_guard lock(mutex_);
+    host_us_ = std::max(host_us_, device_at(device).stream_us[stream]);
+}
+
+void Timeline::host_waits_for(int device) {
+    std::lock_guard lock(mutex_);
+    for (const auto& [stream, clock_us] : device_at(device).stream_us) host_us_ = std::max(host_us_, clock_us);
 }
 
 void Timeline::set_core_count(int cores) {

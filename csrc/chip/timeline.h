@@ -23,11 +23,13 @@ struct Span {
     bool is_estimate = false;       // charged by formula, not replayed from a trace
 };
 
-// The simulated clocks of a process, one per (device, stream). Execution is synchronous, so a clock only ever moves when work
-// is put on its stream or when it waits; time the host spends between two launches counts 0. Works on one device share its
-// cores: a kernel starts when its stream is ready and enough cores are free. Thread-safe.
+// The simulated clocks of a process, one per (device, stream), on one time base. Execution is synchronous, so a clock only ever
+// moves when work is put on its stream or when it waits. The host is infinitely fast: what it does between two launches counts
+// 0; but it has a clock too, which moves when it waits for a device, and nothing is submitted before that time. Works on one
+// device share its cores: a kernel starts when its stream is ready and enough cores are free. Thread-safe.
 class Timeline {
 public:
+    // When something submitted to the stream now would be reached: the end of its work, but not before the host's clock.
     double now_us(int device, int64_t stream);
 
     // Puts work of `duration_us` on the stream and returns its start. `cores` of the device are busy meanwhile; 0: all.
@@ -36,7 +38,10 @@ public:
     double run(Span span, int cores = 0);
 
     void wait(int device, int64_t stream, double until_us);     // the stream does not go on before `until_us`
-    double synchronize(int device);                             // the time at which everything on the device has ended
+    // The host waits: for an instant, a stream, everything on a device.
+    void host_waits_until(double time_us);
+    void host_waits_for(int device, int64_t stream);
+    void host_waits_for(int device);
 
     // The number of AI cores per device; only works that use part of them can overlap.
     void set_core_count(int cores);
@@ -56,6 +61,7 @@ private:
 
     std::mutex mutex_;
     std::map<int, Device> devices_;
+    double host_us_ = 0;
     int core_count_ = 32;
     bool enabled_ = true;
     std::function<void(const Span&)> observer_;

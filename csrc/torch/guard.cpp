@@ -57,8 +57,10 @@ public:
     c10::Stream exchangeStream(c10::Stream stream) const override { return exchange_current_stream(stream); }
     void* getStreamNativeHandle(const c10::Stream stream) const override { return reinterpret_cast<void*>(stream.id()); }
     bool queryStream(const c10::Stream&) const override { return true; }
-    void synchronizeStream(const c10::Stream&) const override {}
-    void synchronizeDevice(const c10::DeviceIndex) const override {}
+    void synchronizeStream(const c10::Stream& stream) const override {
+        timeline().host_waits_for(index_of(stream.device()), stream.id());
+    }
+    void synchronizeDevice(const c10::DeviceIndex device) const override { timeline().host_waits_for(index_of(device)); }
     void recordDataPtrOnStream(const c10::DataPtr&, const c10::Stream&) const override {}
 
     void record(void** event, const c10::Stream& stream, const c10::DeviceIndex device_index,
@@ -77,7 +79,9 @@ public:
         timeline().wait(index_of(stream.device()), stream.id(), static_cast<Event*>(event)->time_us);
     }
     bool queryEvent(void*) const override { return true; }
-    void synchronizeEvent(void*) const override {}
+    void synchronizeEvent(void* event) const override {
+        if (event) timeline().host_waits_until(static_cast<Event*>(event)->time_us);
+    }
     void destroyEvent(void* event, const c10::DeviceIndex) const noexcept override { delete static_cast<Event*>(event); }
     double elapsedTime(void* first, void* second, const c10::DeviceIndex) const override { return elapsed_ms(first, second); }
 

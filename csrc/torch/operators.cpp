@@ -14,6 +14,7 @@
 #include <c10/util/accumulate.h>
 #include <torch/library.h>
 
+#include "chip/timeline.h"
 #include "torch/allocator.h"
 #include "torch/cpu_views.h"
 #include "torch/devices.h"
@@ -125,6 +126,8 @@ void record_stream(at::Tensor&, at::Stream) {}
 // Copies. Both ends are host memory, so every direction is the CPU's own copy_, with its conversions; it stays a copy, also
 // between npu and CPU, since sharing would hide aliasing bugs of the caller.
 
+void host_waits_for_current_stream(int device) { timeline().host_waits_for(device, current_stream(device).id()); }
+
 at::Tensor copy_from(const at::Tensor& source, const at::Tensor& target, bool non_blocking) {
     const at::Tensor& npu = is_npu(target) ? target : source;
     const int device = npu.device().index();
@@ -140,6 +143,7 @@ at::Tensor copy_from(const at::Tensor& source, const at::Tensor& target, bool no
         }
     }
     charge("aten::_copy_from", device, {.bytes = bytes_of(source) + bytes_of(target)});
+    if (!is_npu(target) && !non_blocking) host_waits_for_current_stream(device);
     return target;
 }
 
@@ -150,6 +154,7 @@ at::Tensor copy_from_and_resize(const at::Tensor& source, const at::Tensor& targ
 
 at::Scalar item(const at::Tensor& self) {
     CpuViews views(self.device().index());
+    host_waits_for_current_stream(views.device());
     return at::_ops::_local_scalar_dense::redispatch(kCpuKeys, views.view(self));
 }
 
