@@ -515,6 +515,7 @@ extern "C" void count_slots(uint32_t* counts) {
     asc_reduce_sum(b, b, m);
     asc_intlv(a, b, a, b);
     asc_gather(a, a, (Register<uint32_t>&)i);
+    asc_gather(a, ub, (Register<uint32_t>&)i, Predicate{});
     asc_storealign(ub, a, 64, m);
     const VfCounts taken = take_vf_counts();
     for (int k = 0; k < kVfClassCount; ++k) counts[k] = taken.counts[k];

@@ -174,3 +174,33 @@ def test_without_its_flag_to_the_vector_pipe_the_program_is_refused_or_wrong(lev
     a = randn(program.shape("A"), torch.float32, 1).npu()
     with pytest.raises(RuntimeError, match=r"(?s)vector_add_kernel.*MTE3.*V->MTE3"):
         program(A=a, B=a, C=unwritten(program.shape("C"), torch.float32))
+
+
+def test_a_misaligned_vector_load_names_kernel_core_instruction_and_address(level):
+    program = Program("vector_add", level, lambda text: text.replace("buf_dyn_shmem)[192]", "buf_dyn_shmem)[193]"))
+    a = randn(program.shape("A"), torch.float32, 1).npu()
+    with pytest.raises(RuntimeError, match=r"(?s)vector_add_kernel.*asc_loadalign.*not 32-byte aligned.*0x304"):
+        program(A=a, B=a, C=unwritten(program.shape("C"), torch.float32))
+    test_vector_add(level)  # the device is usable afterwards
+
+
+def test_a_device_assertion_ends_the_launch_not_the_process(level):
+    program = Program("vector_add", level, lambda text: text.replace("  asc_init();", "  asc_init();\n  device_assert(((int32_t)block_idx) < 2);"))
+    a = randn(program.shape("A"), torch.float32, 1).npu()
+    with pytest.raises(RuntimeError, match=r"(?s)vector_add_kernel.*assertion failed"):
+        program(A=a, B=a, C=unwritten(program.shape("C"), torch.float32))
+
+
+def test_every_vector_function_call_is_on_the_trace(level):
+    import ascend_sim
+
+    program = Program("rms_norm", level)
+    x, w = randn(program.shape("X"), torch.bfloat16, 1).npu(), randn(program.shape("W"), torch.bfloat16, 2).npu()
+    y = unwritten(program.shape("Y"), torch.bfloat16)
+    with ascend_sim.profile() as profile:
+        program(X=x, W=w, Y=y)
+    (record,) = (record for record in profile.records if record.name == "rms_norm_kernel")
+    rows = program.shape("X")[0]
+    assert record.aiv["V"].instructions == rows
+    assert record.aiv["V"].busy_cycles > rows * (23 + 12)  # start and drain of each, and what it does
+    assert record.aiv["MTE2"].instructions == rows + 3 and record.gm_read_bytes == (rows + 3) * 640  # w once a core
