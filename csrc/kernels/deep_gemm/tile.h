@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "chip/fault.h"
 #include "chip/memory.h"
@@ -37,6 +38,7 @@ struct Tile {
     bool direct_store;           // FIX writes global memory; otherwise L0C -> UB -> vector core 1 -> global memory
     int64_t m_blocks, n_blocks;
     double cost_cycles;
+    int64_t loaded_rows;         // of A and B by all blocks; times k, what passes L2
 
     int mad_m() const { return block_m / splits_m; }
     int mad_n() const { return block_n / splits_n; }
@@ -111,9 +113,11 @@ inline double cost(const Problem& p, const Tile& t, const ChipSpec& chip) {
     return std::max(first_load + std::max(l0_load, compute), memory + last_k) + output;
 }
 
+// The cheapest block; of those within 1 %, which the model cannot tell apart, the one that loads least.
 inline Tile select_tile(const Problem& p, const ChipSpec& chip) {
-    Tile best{};
-    best.cost_cycles = 1e300;
+    constexpr double kTie = 1.01;
+    std::vector<Tile> candidates;
+    double least = 1e300;
     const auto step = [&](bool mn_major) { return mn_major ? std::max(16, 32 / p.element_bytes) : 16; };
     const int step_m = step(p.a_mn_major), step_n = step(p.b_mn_major);
     const auto limit = [](int64_t extent, int s) { return static_cast<int>(std::min<int64_t>(align_up(extent, s), kMaxBlock)); };
@@ -136,11 +140,16 @@ inline Tile select_tile(const Problem& p, const ChipSpec& chip) {
             t.n_blocks = ceil_div(p.n, block_n);
             if (!complete(p, t)) continue;
             t.cost_cycles = cost(p, t, chip);
-            // Equal costs: the squarer block loads less.
-            const auto shape = [](const Tile& x) { return x.block_m + x.block_n; };
-            if (t.cost_cycles < best.cost_cycles || (t.cost_cycles == best.cost_cycles && shape(t) < shape(best)))
-                best = t;
+            t.loaded_rows = p.m * t.n_blocks + p.n * t.m_blocks;
+            least = std::min(least, t.cost_cycles);
+            candidates.push_back(t);
         }
+    Tile best{};
+    best.loaded_rows = INT64_MAX;
+    for (const Tile& t : candidates)
+        if (t.cost_cycles <= least * kTie &&
+            (t.loaded_rows < best.loaded_rows || (t.loaded_rows == best.loaded_rows && t.cost_cycles < best.cost_cycles)))
+            best = t;
     const int64_t blocks = best.m_blocks * best.n_blocks;
     best.direct_store = !p.has_alpha && p.d_aligned && (p.d_fp32 || !p.accumulate) &&
                         (blocks <= p.cores ||
