@@ -19,17 +19,31 @@ Memory::Memory(const char* name, uint32_t bytes, bool guarded)
 
 Memory::~Memory() { munmap(data_ - guard_bytes_, size_t{bytes_} + 2 * size_t{guard_bytes_}); }
 
+namespace {
+// f(word, mask) for the words of the blocks that [begin, begin + bytes) touches.
+template <class F>
+void each_word(uint32_t begin, uint32_t bytes, F f) {
+    if (bytes == 0) return;
+    const uint32_t first = begin / kFractalBytes, last = (begin + bytes - 1) / kFractalBytes;
+    for (uint32_t word = first / 64; word <= last / 64; ++word) {
+        uint64_t mask = ~uint64_t{0};
+        if (word == first / 64) mask &= ~uint64_t{0} << (first % 64);
+        if (word == last / 64) mask &= ~uint64_t{0} >> (63 - last % 64);
+        f(word, mask);
+    }
+}
+}  // namespace
+
 bool UnitFlags::all_equal(uint32_t begin, uint32_t bytes, bool value) const {
-    for (uint32_t block = begin / kFractalBytes; block * kFractalBytes < begin + bytes; ++block)
-        if ((bits[block / 64] >> (block % 64) & 1) != uint64_t{value}) return false;
-    return true;
+    bool equal = true;
+    each_word(begin, bytes, [&](uint32_t word, uint64_t mask) { equal &= (bits[word] & mask) == (value ? mask : 0); });
+    return equal;
 }
 
 void UnitFlags::assign(uint32_t begin, uint32_t bytes, bool value) {
-    for (uint32_t block = begin / kFractalBytes; block * kFractalBytes < begin + bytes; ++block) {
-        const uint64_t bit = uint64_t{1} << (block % 64);
-        bits[block / 64] = value ? bits[block / 64] | bit : bits[block / 64] & ~bit;
-    }
+    each_word(begin, bytes, [&](uint32_t word, uint64_t mask) {
+        bits[word] = value ? bits[word] | mask : bits[word] & ~mask;
+    });
 }
 
 }  // namespace ascend

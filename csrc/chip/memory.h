@@ -45,8 +45,14 @@ public:
     }
     // First undefined byte offset in [begin, begin + bytes), or -1.
     int64_t first_undefined(uint32_t begin, uint32_t bytes) const {
-        for (uint32_t at = begin / kUnitBytes; at * kUnitBytes < begin + bytes; ++at)
-            if (!(bits_[at / 64] >> (at % 64) & 1)) return int64_t{at} * kUnitBytes;
+        if (bytes == 0) return -1;
+        const uint32_t first = begin / kUnitBytes, last = (begin + bytes - 1) / kUnitBytes;
+        for (uint32_t word = first / 64; word <= last / 64; ++word) {
+            uint64_t missing = ~bits_[word];
+            if (word == first / 64) missing &= ~uint64_t{0} << (first % 64);
+            if (word == last / 64) missing &= ~uint64_t{0} >> (63 - last % 64);
+            if (missing) return (int64_t{word} * 64 + __builtin_ctzll(missing)) * kUnitBytes;
+        }
         return -1;
     }
 
@@ -79,6 +85,11 @@ public:
     uint32_t bytes() const { return bytes_; }
     uint8_t* at(uint32_t offset) { return data_ + offset; }
     const uint8_t* at(uint32_t offset) const { return data_ + offset; }
+    // In the memory or its guard pages.
+    bool is_near(const void* pointer) const {
+        const auto* p = static_cast<const uint8_t*>(pointer);
+        return p >= data_ - guard_bytes_ && p < data_ + bytes_ + guard_bytes_;
+    }
     // Offset of a host pointer into this memory, or -1.
     int64_t offset_of(const void* pointer) const {
         const auto difference = static_cast<const uint8_t*>(pointer) - data_;
