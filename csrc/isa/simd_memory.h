@@ -87,20 +87,21 @@ ASC_INLINE void store_packed(void* to, const void* source, const Predicate& mask
 // 32-byte blocks of the register to blocks `block_stride` blocks apart.
 template <typename T>
 ASC_INLINE void store_blocks(T* base, const Register<T>& source, int block_stride, const Predicate& mask) {
-    const Lanes<T> lanes = lanes_of(source);
     constexpr int kPerBlock = kBlockBytes / static_cast<int>(sizeof(T));
+    alignas(64) uint8_t data[kRegisterBytes];
+    std::memcpy(data, &source, kRegisterBytes);
     uint8_t* to = reinterpret_cast<uint8_t*>(base);
     for (int block = 0; block < kRegisterBytes / kBlockBytes; ++block) {
-        bool all = true;
-        for (int j = 0; j < kPerBlock; ++j) all &= is_active<T>(mask, block * kPerBlock + j);
-        if (all) {
-            std::memcpy(to + int64_t{block} * block_stride * kBlockBytes, &lanes.at[block * kPerBlock], kBlockBytes);
+        uint8_t* block_to = to + int64_t{block} * block_stride * kBlockBytes;
+        const uint8_t* from = data + block * kBlockBytes;
+        uint64_t on[4];
+        std::memcpy(on, reinterpret_cast<const uint8_t*>(&mask) + block * kBlockBytes, sizeof on);
+        if ((on[0] & on[1] & on[2] & on[3]) == ~uint64_t{0}) {
+            std::memcpy(block_to, from, kBlockBytes);
             continue;
         }
         for (int j = 0; j < kPerBlock; ++j) {
-            if (is_active<T>(mask, block * kPerBlock + j))
-                std::memcpy(to + int64_t{block} * block_stride * kBlockBytes + j * sizeof(T), &lanes.at[block * kPerBlock + j],
-                            sizeof(T));
+            if (is_active<T>(mask, block * kPerBlock + j)) std::memcpy(block_to + j * sizeof(T), from + j * sizeof(T), sizeof(T));
         }
     }
 }

@@ -151,16 +151,30 @@ ASC_INLINE void asc_unpack_upper(ascend::isa::Register<W>& dst, const ascend::is
     build(dst, [&](int i) { return static_cast<bits_t<W>>(static_cast<W>(static_cast<T>(lanes.at[kLanes<W> + i]))); });
 }
 
-// dst[i] = source[index[i] mod lanes].
+// dst[i] = source[index[i] mod lanes]. A register takes four cycles whatever its lanes (64 / 32 / 16 a cycle, DK-REG); that
+// is the 64 codes a cycle at which DeepGEMM's tile choice expects a vector core to decode FP4.
 template <typename T, typename I>
     requires(sizeof(T) == sizeof(I))
 ASC_INLINE void asc_gather(ascend::isa::Register<T>& dst, const ascend::isa::Register<T>& source,
                            const ascend::isa::Register<I>& index) {
     using namespace ascend::isa;
-    vf_count(VfClass::gather);
-    const Lanes<T> lanes = lanes_of(source);
-    const Lanes<I> at = lanes_of(index);
-    build(dst, [&](int i) { return lanes.at[at.at[i] & (kLanes<T> - 1)]; });
+    vf_count(VfClass::special, 4);
+    if constexpr (kVecBytes == 64) {
+        // Lanes of two chunks at a time, chosen by the low bits of the index; the next bit chooses the pair of chunks.
+        using Bits = Vec<bits_t<T>>;
+        constexpr bits_t<T> kPair = 2 * kChunkLanes<T>;
+        const Register<T> from = source;
+        each_chunk([&](auto i) __attribute__((always_inline)) {
+            const auto at = (shuffle_index_t<Bits>)index.v[i];
+            const Bits low = __builtin_shuffle((Bits)from.v[0], (Bits)from.v[1], at);
+            const Bits high = __builtin_shuffle((Bits)from.v[2], (Bits)from.v[3], at);
+            dst.v[i] = (Vec<lane_t<T>>)blend((Bits)(((Bits)at & kPair) != 0), high, low);
+        });
+    } else {
+        const Lanes<T> lanes = lanes_of(source);
+        const Lanes<I> at = lanes_of(index);
+        build(dst, [&](int i) { return lanes.at[at.at[i] & (kLanes<T> - 1)]; });
+    }
 }
 
 }  // namespace ASCEND_SIM_VEC

@@ -16,13 +16,13 @@ namespace ascend::isa {
 enum class VfClass : uint8_t {
     alu,        // float and integer arithmetic, logic, shift, compare, select, broadcast
     alu_int32,  // 32-bit integer add, subtract, multiply, absolute value: a register takes 2 slots of 32 elements
-    special,    // exp, ln, sqrt, div: a 32-bit register takes 4 slots of 16 elements
+    special,    // exp, ln, sqrt, div: a 32-bit register takes 4 slots of 16 elements; register gather: 4 slots a register
     cast,       // f32 <-> f16/bf16, fp4 <-> bf16 one slot; f32 -> fp8 and f32 <-> s32 two; f32 -> s64 four
     reduce,     // across lanes or 32-byte blocks
     load,
     store,
     permute,    // interleave, pack, unpack, squeeze: single issue
-    gather,     // per-element addresses: gather, scatter, register gather, histogram
+    gather,     // per-element addresses: gather, scatter, histogram
     mask,       // predicates
 };
 constexpr int kVfClassCount = 10;
