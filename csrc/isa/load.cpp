@@ -39,30 +39,51 @@ uint32_t all_defined(const Validity& valid, uint32_t begin, int fractals) {
 
 // Source fractal (k, m): 16 rows of 32 bytes, row blocks m inside column blocks k. 16-bit: its transpose is one fractal,
 // at m * dst_stride + k. 8-bit: two row blocks (32 x 32 elements) become two fractals, at (m/2) * dst_stride + 2k, +1.
-template <bool b_side>
+// 4-bit: four row blocks (64 x 64) become four, at (m/4) * dst_stride + 4k, +1, +2, +3.
+template <bool b_side, int bits>
+// 64 x 64 elements of 4 bits; rows of 32 bytes, an even column in the low nibble. By way of two 32 x 32 bytes that hold
+// the nibbles of two rows: those of the even, and those of the odd columns.
+void transpose_b4(uint8_t* dst, const uint8_t* src) {
+    alignas(64) uint8_t even[32][32], odd[32][32];
+    for (int pair = 0; pair < 32; ++pair)
+        for (int i = 0; i < 32; ++i) {
+            const uint8_t first = src[64 * pair + i], second = src[64 * pair + 32 + i];
+            even[pair][i] = static_cast<uint8_t>((first & 0xf) | second << 4);
+            odd[pair][i] = static_cast<uint8_t>(first >> 4 | (second & 0xf0));
+        }
+    host::transpose_b8(dst, 64, even[0], 32);
+    host::transpose_b8(dst + 32, 64, odd[0], 32);
+}
+
+// Row blocks that are transposed together: a square of elements.
+constexpr int transposed_blocks(int element_bits) { return 16 / element_bits; }
+
 void load_transposed_effect(Core& core, const Record& record) {
     const MovePayload& p = record.move;
     Memory& to = b_side ? core.ai.l0b : core.ai.l0a;
     const Memory& l1 = core.ai.l1;
-    const bool bytes = p.unit_bytes_log2 == 0;
+    constexpr uint32_t kBlocks = transposed_blocks(bits);
     for (uint32_t k = 0; k < p.outer_steps; ++k)
-        for (uint32_t m = 0; m < p.inner_steps; m += bytes ? 2 : 1) {
+        for (uint32_t m = 0; m < p.inner_steps; m += kBlocks) {
             const uint32_t src = p.src + ((p.src_outer + k) * p.src_stride + p.src_inner + m) * kFractalBytes;
-            if (bytes) {
-                const uint32_t dst = p.dst + (m / 2 * p.dst_stride + 2 * k) * kFractalBytes;
-                host::transpose_b8(to.at(dst), 32, l1.at(src), 32);
-                const uint32_t defined = all_defined(l1.valid, src, 2);
-                to.valid.set_fractal(dst, defined);
-                to.valid.set_fractal(dst + kFractalBytes, defined);
-            } else {
-                const uint32_t dst = p.dst + (m * p.dst_stride + k) * kFractalBytes;
+            const uint32_t dst = p.dst + (m / kBlocks * p.dst_stride + kBlocks * k) * kFractalBytes;
+            if constexpr (bits == 16)
                 host::transpose_b16(to.at(dst), 32, l1.at(src), 32);
-                to.valid.set_fractal(dst, all_defined(l1.valid, src, 1));
-            }
+            else if constexpr (bits == 8)
+                host::transpose_b8(to.at(dst), 32, l1.at(src), 32);
+            else
+                transpose_b4(to.at(dst), l1.at(src));
+            const uint32_t defined = all_defined(l1.valid, src, kBlocks);
+            for (uint32_t i = 0; i < kBlocks; ++i) to.valid.set_fractal(dst + i * kFractalBytes, defined);
         }
 }
-const uint16_t op_l0a_transpose = register_op("asc_copy_l12l0a_transpose", load_transposed_effect<false>);
-const uint16_t op_l0b_transpose = register_op("asc_copy_l12l0b_transpose", load_transposed_effect<true>);
+// By element size: 16, 8, 4 bits.
+const uint16_t op_l0a_transpose[] = {register_op("asc_copy_l12l0a_transpose", load_transposed_effect<false, 16>),
+                                     register_op("asc_copy_l12l0a_transpose", load_transposed_effect<false, 8>),
+                                     register_op("asc_copy_l12l0a_transpose", load_transposed_effect<false, 4>)};
+const uint16_t op_l0b_transpose[] = {register_op("asc_copy_l12l0b_transpose", load_transposed_effect<true, 16>),
+                                     register_op("asc_copy_l12l0b_transpose", load_transposed_effect<true, 8>),
+                                     register_op("asc_copy_l12l0b_transpose", load_transposed_effect<true, 4>)};
 
 // Scale fractals of 32 bytes (16 rows x 2 scales): source x * src_stride + y, destination x * dst_stride + y.
 template <bool b_side>
@@ -84,6 +105,7 @@ const uint16_t op_l0b_mx = register_op("asc_copy_l12l0b_mx", load_mx_effect<true
 template <bool bias>
 void load_parameters_effect(Core& core, const Record& record) {
     const MovePayload& p = record.move;
+// word: bytes of L1. Undefined units of L1 leave their place in BT or FB undefined.
     Memory& to = bias ? core.ai.bt : core.ai.fb;
     std::memcpy(to.at(p.dst), core.ai.l1.at(p.src), p.word);
     to.valid.set(p.dst, p.word);
@@ -115,11 +137,13 @@ void copy_l12l0(const LoadL0& load, const void* pc) {
     issue.field("src_stride", load.src_stride, 0, 65535);
     issue.field("dst_stride", load.dst_stride, 0, 65535);
     if (load.m_step == 0 || load.k_step == 0) return;
-    const bool bytes = load.element_bits == 8;
-    if (load.transpose && load.element_bits != 16 && !bytes)
-        issue.fail(format("%d-bit elements; the transposing load takes 8- and 16-bit ones", load.element_bits));
-    if (load.transpose && bytes && (load.m_step % 2 || load.m_start % 2))
-        issue.fail("8-bit transposing loads take pairs of row blocks: m_start and m_step are even");
+    if (load.transpose && load.element_bits > 16)
+        issue.fail(format("%d-bit elements; the transposing load takes 4-, 8- and 16-bit ones", load.element_bits));
+    const int blocks = load.transpose ? transposed_blocks(load.element_bits) : 1;
+    if (load.m_step % blocks || load.m_start % blocks)
+        issue.fail(format("m_start = %lld, m_step = %lld; transposing loads of %d-bit elements take multiples of %d row blocks",
+                          static_cast<long long>(load.m_start), static_cast<long long>(load.m_step), load.element_bits,
+                          blocks));
     Memory& to = load.b_side ? issue.core.ai.l0b : issue.core.ai.l0a;
     const int64_t src = offset_of(load.l1), dst = offset_of(load.l0);
     const int64_t first = load.k_start * load.src_stride + load.m_start;
@@ -128,15 +152,11 @@ void copy_l12l0(const LoadL0& load, const void* pc) {
     issue.local(issue.core.ai.l1, "source", src, 0, kFractalBytes);
     issue.local(issue.core.ai.l1, "source", src + first * kFractalBytes, (last - first + 1) * kFractalBytes,
                 kFractalBytes);
-    int64_t fractals;
-    if (!load.transpose)
-        fractals = (load.k_step - 1) * load.dst_stride + load.m_step;
-    else if (bytes)
-        fractals = (load.m_step / 2 - 1) * load.dst_stride + 2 * load.k_step;
-    else
-        fractals = (load.m_step - 1) * load.dst_stride + load.k_step;
+    const int64_t fractals = load.transpose ? (load.m_step / blocks - 1) * load.dst_stride + blocks * load.k_step
+                                            : (load.k_step - 1) * load.dst_stride + load.m_step;
     issue.local(to, "destination", dst, fractals * kFractalBytes, kFractalBytes);
-    const uint16_t op = load.transpose ? (load.b_side ? op_l0b_transpose : op_l0a_transpose)
+    const int size = blocks == 1 ? 0 : blocks == 2 ? 1 : 2;
+    const uint16_t op = load.transpose ? (load.b_side ? op_l0b_transpose : op_l0a_transpose)[size]
                                        : (load.b_side ? op_l0b : op_l0a);
     const Path path = !load.b_side     ? Path::l1_to_l0a
                       : load.transpose ? Path::l1_to_l0b_transposed
@@ -149,7 +169,6 @@ void copy_l12l0(const LoadL0& load, const void* pc) {
     record.move.dst_stride = static_cast<uint16_t>(load.dst_stride);
     record.move.src_outer = static_cast<uint16_t>(load.k_start);
     record.move.src_inner = static_cast<uint16_t>(load.m_start);
-    record.move.unit_bytes_log2 = bytes ? 0 : 1;
     issue.core.issue(record, pc);
 }
 

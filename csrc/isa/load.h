@@ -5,6 +5,10 @@
 #include "isa/sync.h"
 
 namespace ascend::isa {
+// Of one element: the fp4 types hold two.
+template <class T>
+constexpr int kElementBits = std::is_same_v<T, float4_e2m1x2_t> || std::is_same_v<T, float4_e1m2x2_t> ? 4 : sizeof(T) * 8;
+
 struct LoadL0 {
     bool b_side, transpose;
     int element_bits;
@@ -22,28 +26,29 @@ void copy_l12_parameters(bool bias, uint64_t address, const void* l1, int64_t by
 template <class T>
 ASCEND_SIM_INSTRUCTION void asc_copy_l12l0a(T* l0a, const T* l1, int64_t m_start, int64_t k_start, int64_t m_step,
                                             int64_t k_step, int64_t src_stride, int64_t dst_stride) {
-    ascend::isa::copy_l12l0({false, false, sizeof(T) * 8, l0a, l1, m_start, k_start, m_step, k_step, src_stride,
+    ascend::isa::copy_l12l0({false, false, ascend::isa::kElementBits<T>, l0a, l1, m_start, k_start, m_step, k_step, src_stride,
                              dst_stride}, ASCEND_SIM_HERE);
 }
 template <class T>
 ASCEND_SIM_INSTRUCTION void asc_copy_l12l0b(T* l0b, const T* l1, int64_t m_start, int64_t k_start, int64_t m_step,
                                             int64_t k_step, int64_t src_stride, int64_t dst_stride) {
-    ascend::isa::copy_l12l0({true, false, sizeof(T) * 8, l0b, l1, m_start, k_start, m_step, k_step, src_stride,
+    ascend::isa::copy_l12l0({true, false, ascend::isa::kElementBits<T>, l0b, l1, m_start, k_start, m_step, k_step, src_stride,
                              dst_stride}, ASCEND_SIM_HERE);
 }
-// Each fractal transposed: destination m * dst_stride + k. 8-bit elements: pairs of row blocks, (m/2) * dst_stride + 2k.
+// Each fractal transposed: destination m * dst_stride + k. Smaller elements: g row blocks become g fractals, from
+// (m/g) * dst_stride + g*k on; g is 2 for 8-bit and 4 for 4-bit elements.
 template <class T>
 ASCEND_SIM_INSTRUCTION void asc_copy_l12l0a_transpose(T* l0a, const T* l1, int64_t m_start, int64_t k_start,
                                                       int64_t m_step, int64_t k_step, int64_t src_stride,
                                                       int64_t dst_stride) {
-    ascend::isa::copy_l12l0({false, true, sizeof(T) * 8, l0a, l1, m_start, k_start, m_step, k_step, src_stride,
+    ascend::isa::copy_l12l0({false, true, ascend::isa::kElementBits<T>, l0a, l1, m_start, k_start, m_step, k_step, src_stride,
                              dst_stride}, ASCEND_SIM_HERE);
 }
 template <class T>
 ASCEND_SIM_INSTRUCTION void asc_copy_l12l0b_transpose(T* l0b, const T* l1, int64_t m_start, int64_t k_start,
                                                       int64_t m_step, int64_t k_step, int64_t src_stride,
                                                       int64_t dst_stride) {
-    ascend::isa::copy_l12l0({true, true, sizeof(T) * 8, l0b, l1, m_start, k_start, m_step, k_step, src_stride,
+    ascend::isa::copy_l12l0({true, true, ascend::isa::kElementBits<T>, l0b, l1, m_start, k_start, m_step, k_step, src_stride,
                              dst_stride}, ASCEND_SIM_HERE);
 }
 
