@@ -383,3 +383,4 @@ void AiCore::reset_for_block() {
 }
 
 }  // namespace ascend
+    std::memset(fix_registers, 0, sizeof fix_registers);

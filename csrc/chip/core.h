@@ -74,6 +74,7 @@ public:
 
     void issue(Record& record, const void* return_address);
     // Vector functions leave counts behind instead of records; this turns them into one record.
+    uint64_t fix_registers[8] = {};  // the same, but written in the order of FIX's instructions
     void flush_pending_vector_work();
     void set_flag(Pipe source, Pipe destination, int id, const void* pc);
     void wait_flag(Pipe source, Pipe destination, int id, const void* pc);

@@ -464,7 +464,8 @@ private:
         PipeState& p = s.pipes[pipe];
         const FixPayload& f = r.fix;
         const PathSpec& path = spec_.of(r.path);
-        const double elements = static_cast<double>(f.m) * f.n;
+        const double matrices = std::max<double>(r.matrices, 1);
+        const double elements = static_cast<double>(f.m) * f.n * matrices;
         double rate = path.bytes_per_cycle;
         double cycles;
         if (r.path == Path::l0c_to_ub_dual) {
@@ -473,11 +474,12 @@ private:
             rate = std::min(rate, 2 * row_bytes);
             cycles = path.issue_cycles + r.amount / rate;
         } else {
-            cycles = path.issue_cycles + std::max(r.amount / rate, elements / spec_.fix_elements_per_cycle);
+            const double moving = std::max(r.amount / rate, elements / spec_.fix_elements_per_cycle);
+            cycles = path.issue_cycles + moving * (f.c0_strided ? spec_.fix_c0_strided_factor : 1);
         }
         double start = ready, least_end = 0;
         if (f.unit_flag & 2) {
-            const UnitBlocks blocks = blocks_of(f);
+            const UnitBlocks blocks = blocks_of(f, r.matrices);
             const UnitWindow::Bounds bounds = s.units.before_fix(blocks, cycles);
             if (!bounds.known) return false;  // until an MMAD has filled them
             start = std::max(start, bounds.start);
@@ -641,6 +643,7 @@ private:
         const uint32_t first_port = s.id / kKinds * kPorts;
         if (r.path == Path::l0c_to_gm) {
             request.gm = r.fix.gm;
+            request.outer = std::max<uint32_t>(r.matrices, 1);
             request.is_write = true;
             request.l2_hint = r.fix.l2_hint;
             request.port = first_port + 1;

@@ -55,6 +55,7 @@ void visit(Spec& spec, F&& f) {
     for (int i = 0; i < kElementTypes; ++i)
         f(std::string("cube.macs.") + element_name(static_cast<ElementType>(i)), spec.cube_macs_per_cycle[i], true);
     f("fix.elements", spec.fix_elements_per_cycle, true);
+    f("fix.c0_strided", spec.fix_c0_strided_factor, true);
     f("vf.start", spec.vf_start_cycles, true);
     f("vf.drain", spec.vf_drain_cycles, true);
     f("vf.simt_per_warp", spec.simt_cycles_per_warp, true);

@@ -54,6 +54,7 @@ struct ChipSpec {
     double cube_mx_min_extent = 0;         // rows or columns that an MX MMAD is charged for at least
 
     double fix_elements_per_cycle = 0;
+    double fix_c0_strided_factor = 0;      // cycles of an NZ2DN that skips rows of L0C, over those of one that does not
 
     double vf_start_cycles = 0, vf_drain_cycles = 0;
     VfClassSpec vf_class[kVfClasses];

@@ -96,12 +96,19 @@ struct MmadPayload {
 
 struct FixPayload {
     GmFootprint gm;        // l0c_to_gm only
-    uint32_t local;        // UB or L1 byte offset (l0c_to_ub, l0c_to_l1)
-    uint32_t l0c;          // byte offset
-    uint16_t m, n;
+    uint32_t local;        // UB or L1 byte offset (l0c_to_ub, l0c_to_l1); the armed store atomic (l0c_to_gm)
+    uint32_t l0c : 18;     // byte offset
+    uint32_t matrix_rows : 13;  // between matrices in L0C, in rows of 16 elements
+    uint32_t c0_strided : 1;    // NZ2DN that skips rows of L0C: a quarter of the rate
+    uint16_t m, n;         // of each of Record::matrices matrices
     uint16_t src_stride;   // fractal rows (16 elements) between 16-column blocks of L0C, in rows
     uint8_t relu : 2, nz2nd : 1, nz2dn : 1, sub_block : 1, dual : 2, accumulates : 1;
-    uint8_t unit_flag : 2, l2_hint : 4;
+    uint8_t unit_flag : 2, l2_hint : 4, split : 1, clip : 1;
+};
+
+struct RegisterPayload {   // a parameter of FIX on its way there: takes effect between its instructions
+    uint64_t value;
+    uint8_t index;
 };
 
 struct MovePayload {       // on-chip copies: 2-D loads of fractals, UB -> L1, fills
@@ -126,8 +133,8 @@ struct Record {
     Pipe pipe;
     Path path;
     ElementType type;
-    uint8_t quant;         // FIX: 0 none, 1 fp32 -> fp16, 16 fp32 -> bf16
-    uint8_t reserved[2];
+    uint8_t quant;         // FIX: asc_quant_mode (isa/types.h), e.g. 0 none, 1 fp32 -> fp16, 16 fp32 -> bf16
+    uint16_t matrices;     // FIX: how many one instruction moves; 0 is 1
     uint32_t amount;
     uint32_t site;         // index into the launch's table of call sites (source lines)
     union {
@@ -138,6 +145,7 @@ struct Record {
         MovePayload move;
         VfPayload vf;
     };
+        RegisterPayload parameter;
 };
 static_assert(sizeof(Record) == 64);
 

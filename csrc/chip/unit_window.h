@@ -54,9 +54,11 @@ inline UnitBlocks blocks_of(const MmadPayload& p) {
     for (uint32_t column = 0; column * 16 < p.n; ++column) blocks.add(p.l0c + column * column_bytes, p.m * 64u);
     return blocks;
 }
-inline UnitBlocks blocks_of(const FixPayload& p) {
+inline UnitBlocks blocks_of(const FixPayload& p, uint32_t matrices = 1) {
     UnitBlocks blocks;
-    for (uint32_t column = 0; column * 16 < p.n; ++column) blocks.add(p.l0c + column * p.src_stride * 64, p.m * 64u);
+    for (uint32_t matrix = 0; matrix < std::max(matrices, 1u); ++matrix)
+        for (uint32_t column = 0; column * 16 < p.n; ++column)
+            blocks.add(p.l0c + (matrix * p.matrix_rows + column * p.src_stride) * 64, p.m * 64u);
     return blocks;
 }
 

@@ -26,6 +26,10 @@ void copy_ub2l1(const void* l1, const void* ub, int64_t bursts, int64_t units, i
                 const void* pc);
 // kind: 0 none, else 1 + 6 * operation (add, max, min) + type (float, half, bfloat16, int8, int16, int32)
 void set_atomic(int kind);
+constexpr int atomic_bytes(int kind) {
+    constexpr int kBytes[] = {4, 2, 2, 1, 2, 4};
+    return kind == 0 ? 0 : kBytes[(kind - 1) % 6];
+}
 // One row into global memory, by plain store or by the armed read-modify-write.
 void store_row(Core& core, uint64_t gm, const uint8_t* data, uint32_t bytes, int atomic_kind);
 }  // namespace ascend::isa

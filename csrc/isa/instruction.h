@@ -51,6 +51,7 @@ enum Register {
     reg_fix_count,     // asc_set_l0c_copy_nz_para
     reg_fix_src_stride,
     reg_fix_dst_stride,
+    reg_fix_c0_stride,
 };
 
 }  // namespace ascend::isa

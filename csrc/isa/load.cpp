@@ -2,8 +2,11 @@
 // MTE1: fractals, scales and parameters from L1 to the memories beside the cube (ascend950.md 2.2, 4.1, 6).
 #include "isa/load.h"
 
+#include <algorithm>
 #include <cstring>
 
+#include "formats/bf16.h"
+#include "formats/f16.h"
 #include "host/copy.h"
 #include "isa/instruction.h"
 
@@ -37,10 +40,6 @@ uint32_t all_defined(const Validity& valid, uint32_t begin, int fractals) {
     return 0xffff;
 }
 
-// Source fractal (k, m): 16 rows of 32 bytes, row blocks m inside column blocks k. 16-bit: its transpose is one fractal,
-// at m * dst_stride + k. 8-bit: two row blocks (32 x 32 elements) become two fractals, at (m/2) * dst_stride + 2k, +1.
-// 4-bit: four row blocks (64 x 64) become four, at (m/4) * dst_stride + 4k, +1, +2, +3.
-template <bool b_side, int bits>
 // 64 x 64 elements of 4 bits; rows of 32 bytes, an even column in the low nibble. By way of two 32 x 32 bytes that hold
 // the nibbles of two rows: those of the even, and those of the odd columns.
 void transpose_b4(uint8_t* dst, const uint8_t* src) {
@@ -58,11 +57,15 @@ void transpose_b4(uint8_t* dst, const uint8_t* src) {
 // Row blocks that are transposed together: a square of elements.
 constexpr int transposed_blocks(int element_bits) { return 16 / element_bits; }
 
+// Source fractal (k, m): 16 rows of 32 bytes, row blocks m inside column blocks k. 16-bit: its transpose is one fractal,
+// at m * dst_stride + k. 8-bit: two row blocks (32 x 32 elements) become two fractals, at (m/2) * dst_stride + 2k, +1.
+// 4-bit: four row blocks (64 x 64) become four, at (m/4) * dst_stride + 4k, +1, +2, +3.
+template <bool b_side, int bits>
 void load_transposed_effect(Core& core, const Record& record) {
+    constexpr uint32_t kBlocks = transposed_blocks(bits);
     const MovePayload& p = record.move;
     Memory& to = b_side ? core.ai.l0b : core.ai.l0a;
     const Memory& l1 = core.ai.l1;
-    constexpr uint32_t kBlocks = transposed_blocks(bits);
     for (uint32_t k = 0; k < p.outer_steps; ++k)
         for (uint32_t m = 0; m < p.inner_steps; m += kBlocks) {
             const uint32_t src = p.src + ((p.src_outer + k) * p.src_stride + p.src_inner + m) * kFractalBytes;
@@ -102,13 +105,22 @@ void load_mx_effect(Core& core, const Record& record) {
 const uint16_t op_l0a_mx = register_op("asc_copy_l12l0a_mx", load_mx_effect<false>);
 const uint16_t op_l0b_mx = register_op("asc_copy_l12l0b_mx", load_mx_effect<true>);
 
+// word: bytes of L1. Undefined units of L1 leave their place in BT or FB undefined.
 template <bool bias>
 void load_parameters_effect(Core& core, const Record& record) {
     const MovePayload& p = record.move;
-// word: bytes of L1. Undefined units of L1 leave their place in BT or FB undefined.
     Memory& to = bias ? core.ai.bt : core.ai.fb;
-    std::memcpy(to.at(p.dst), core.ai.l1.at(p.src), p.word);
-    to.valid.set(p.dst, p.word);
+    const Memory& l1 = core.ai.l1;
+    const uint32_t factor = p.flags ? 2 : 1;
+    if (p.flags == 0) std::memcpy(to.at(p.dst), l1.at(p.src), p.word);
+    for (uint32_t i = 0; p.flags && i < p.word / 2; ++i) {
+        uint16_t code;
+        std::memcpy(&code, l1.at(p.src + 2 * i), 2);
+        const float value = p.flags == 1 ? f16_to_f32(code) : bf16_to_f32(code);
+        std::memcpy(to.at(p.dst + 4 * i), &value, 4);
+    }
+    for (uint32_t at = 0; at < p.word; at += kUnitBytes)
+        if (l1.valid.test(p.src + at)) to.valid.set(p.dst + at * factor, std::min(kUnitBytes, p.word - at) * factor);
 }
 const uint16_t op_bt = register_op("asc_copy_l12bt", load_parameters_effect<true>);
 const uint16_t op_fb = register_op("asc_copy_l12fb", load_parameters_effect<false>);
@@ -200,17 +212,19 @@ void copy_l12l0_mx(bool b_side, uint64_t address, const void* l1, int64_t x_star
     issue.core.issue(record, pc);
 }
 
-void copy_l12_parameters(bool bias, uint64_t address, const void* l1, int64_t bytes, const void* pc) {
+void copy_l12_parameters(bool bias, uint64_t address, const void* l1, int64_t bytes, int widen, const void* pc) {
     const Issue issue{this_core(), bias ? "asc_copy_l12bt" : "asc_copy_l12fb", Pipe::MTE1, pc};
     issue.on(CoreKind::aic);
     issue.field("bytes", bytes, 0, 4096);
     if (bytes == 0) return;
+    const int64_t landed = widen ? bytes * 2 : bytes;
     issue.local(issue.core.ai.l1, "source", offset_of(l1), bytes, kUnitBytes);
-    issue.local(bias ? issue.core.ai.bt : issue.core.ai.fb, "destination", static_cast<int64_t>(address), bytes, 64);
+    issue.local(bias ? issue.core.ai.bt : issue.core.ai.fb, "destination", static_cast<int64_t>(address), landed, 64);
     Record record = move_record(bias ? op_bt : op_fb, bias ? Path::l1_to_bt : Path::l1_to_fb, offset_of(l1),
                                 static_cast<int64_t>(address));
-    record.amount = static_cast<uint32_t>(bytes);
+    record.amount = static_cast<uint32_t>(landed);
     record.move.word = static_cast<uint32_t>(bytes);
+    record.move.flags = static_cast<uint8_t>(widen);
     issue.core.issue(record, pc);
 }
 

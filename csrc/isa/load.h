@@ -19,7 +19,8 @@ struct LoadL0 {
 void copy_l12l0(const LoadL0& load, const void* pc);
 void copy_l12l0_mx(bool b_side, uint64_t address, const void* l1, int64_t x_start, int64_t y_start, int64_t x_step,
                    int64_t y_step, int64_t src_stride, int64_t dst_stride, const void* pc);
-void copy_l12_parameters(bool bias, uint64_t address, const void* l1, int64_t bytes, const void* pc);
+// widen: 0 copies as they are, 1 fp16 to fp32, 2 bf16 to fp32
+void copy_l12_parameters(bool bias, uint64_t address, const void* l1, int64_t bytes, int widen, const void* pc);
 }  // namespace ascend::isa
 
 // Fractals of 512 bytes: source (k_start + k) * src_stride + m_start + m, destination k * dst_stride + m.
@@ -67,10 +68,13 @@ ASCEND_SIM_INSTRUCTION void asc_copy_l12l0b_mx(uint64_t address, const fp8_e8m0_
                                ASCEND_SIM_HERE);
 }
 
-// Bias and fixpipe parameters: `bytes` of L1 to the byte address of BT or FB. fp32 and int32 only, copied as they are.
-ASCEND_SIM_INSTRUCTION void asc_copy_l12bt(uint64_t bt_address, const void* l1, int64_t bytes) {
-    ascend::isa::copy_l12_parameters(true, bt_address, l1, bytes, ASCEND_SIM_HERE);
+// Bias: `bytes` of L1 to the byte address of BT; fp32 and int32 as they are, fp16 and bf16 become fp32.
+template <class T>
+ASCEND_SIM_INSTRUCTION void asc_copy_l12bt(uint64_t bt_address, const T* l1, int64_t bytes) {
+    constexpr int kWiden = std::is_same_v<T, half> ? 1 : std::is_same_v<T, bfloat16_t> ? 2 : 0;
+    ascend::isa::copy_l12_parameters(true, bt_address, l1, bytes, kWiden, ASCEND_SIM_HERE);
 }
+// Parameters of FIX: `bytes` of L1 to the byte address of FB, as they are.
 ASCEND_SIM_INSTRUCTION void asc_copy_l12fb(uint64_t fb_address, const void* l1, int64_t bytes) {
-    ascend::isa::copy_l12_parameters(false, fb_address, l1, bytes, ASCEND_SIM_HERE);
+    ascend::isa::copy_l12_parameters(false, fb_address, l1, bytes, 0, ASCEND_SIM_HERE);
 }

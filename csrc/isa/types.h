@@ -12,6 +12,7 @@
 #include "formats/e8m0.h"
 #include "formats/f16.h"
 #include "formats/fp8.h"
+#include "formats/hif8.h"
 
 #ifndef __NPU_ARCH__
 #define __NPU_ARCH__ 3510
@@ -58,8 +59,40 @@ enum asc_load_l2_cache_mode : uint8_t {};   // 0 normal .. 3 prefetch, 4-6 no al
 enum asc_store_l2_cache_mode : uint8_t {};  // 0-3 normal, 4-7 no allocation
 enum asc_dual_dst_mode : uint8_t {};        // 0 one vector core, 1 rows split over both, 2 columns split
 enum asc_unit_flag_mode : uint8_t {};       // 0 off, 2 wait and leave, 3 wait and flip
-enum asc_quant_mode : uint8_t {};           // 0 none, 1 f32 -> f16, 16 f32 -> bf16
-enum asc_relu_pre_mode : uint8_t {};        // 0 none, 1 relu
+// What FIX does to an accumulator on its way out. Q: times a scale, V: times a scale of each column. Public are the
+// modes and the numbers 0, 1 and 16; the names and the other numbers are this project's.
+enum asc_quant_mode : uint8_t {
+    ASC_QUANT_NONE = 0,
+    ASC_QUANT_F322F16 = 1,
+    ASC_QUANT_VQF322HIF8 = 2,         // half away from zero
+    ASC_QUANT_QF322HIF8 = 3,
+    ASC_QUANT_VQF322HIF8_HYBRID = 4,
+    ASC_QUANT_QF322HIF8_HYBRID = 5,
+    ASC_QUANT_VREQ8 = 8,              // int32 -> int8 or uint8
+    ASC_QUANT_REQ8 = 9,
+    ASC_QUANT_VDEQF16 = 10,           // int32 -> fp16
+    ASC_QUANT_DEQF16 = 11,
+    ASC_QUANT_VQF322FP8 = 12,         // e4m3
+    ASC_QUANT_QF322FP8 = 13,
+    ASC_QUANT_VQF322F32 = 14,
+    ASC_QUANT_QF322F32 = 15,
+    ASC_QUANT_F322BF16 = 16,
+    ASC_QUANT_VQF322B8 = 23,          // fp32 -> int8 or uint8
+    ASC_QUANT_QF322B8 = 24,
+    ASC_QUANT_VQF322F16 = 32,
+    ASC_QUANT_QF322F16 = 33,
+    ASC_QUANT_VQF322BF16 = 34,
+    ASC_QUANT_QF322BF16 = 35,
+    ASC_QUANT_VQS322BF16 = 36,        // int32 -> bf16
+    ASC_QUANT_QS322BF16 = 37,
+};
+// Public are 0 and 1; the names and the other numbers are this project's.
+enum asc_relu_pre_mode : uint8_t {
+    ASC_RELU_PRE_NONE = 0,
+    ASC_RELU_PRE_NORMAL = 1,
+    ASC_RELU_PRE_LEAKY = 2,           // negative values times one slope
+    ASC_RELU_PRE_VECTOR = 3,          // PReLU: times a slope of each column
+};
 enum asc_hf32_round_mode : uint8_t { NEAREST_EVEN, NEAREST_AWAY };
 
 // asc_fill_l1: `repeat` times `blk_num` blocks of 32 bytes, `dst_gap` blocks skipped in between.
@@ -92,6 +125,12 @@ struct float8_e5m2_t {
     constexpr float8_e5m2_t(float value) : bits(ascend::f32_to_e5m2(value)) {}
     constexpr operator float() const { return ascend::e5m2_to_f32(bits); }
 };
+struct hifloat8_t {
+    uint8_t bits;
+    hifloat8_t() = default;
+    constexpr hifloat8_t(float value) : bits(ascend::f32_to_hif8(value)) {}
+    constexpr operator float() const { return ascend::hif8_to_f32(bits); }
+};
 struct float8_e8m0_t {
     uint8_t bits;
     float8_e8m0_t() = default;
@@ -108,7 +147,8 @@ struct float4_e1m2x2_t {
 
 template <typename T>
 concept asc_wrapped_float = std::is_same_v<T, half> || std::is_same_v<T, bfloat16_t> ||
-                            std::is_same_v<T, float8_e4m3_t> || std::is_same_v<T, float8_e5m2_t>;
+                            std::is_same_v<T, float8_e4m3_t> || std::is_same_v<T, float8_e5m2_t> ||
+                            std::is_same_v<T, hifloat8_t>;
 template <asc_wrapped_float T, typename U>
 constexpr T& operator+=(T& a, U b) { return a = T(float(a) + float(b)); }
 template <asc_wrapped_float T, typename U>
