@@ -68,13 +68,13 @@ public:
     Fiber fiber;
     CoreTrace* trace = nullptr;  // null: functional mode
     uint64_t registers[16] = {};  // mode registers, meaning given by csrc/isa; zero at the start of a block
+    uint64_t fix_registers[8] = {};  // the same, but written in the order of FIX's instructions
     struct GmRange {
         uint64_t begin = 0, end = 0;
     } gm_ranges[4];              // live allocations seen last: the check of most transfers ends here
 
     void issue(Record& record, const void* return_address);
     // Vector functions leave counts behind instead of records; this turns them into one record.
-    uint64_t fix_registers[8] = {};  // the same, but written in the order of FIX's instructions
     void flush_pending_vector_work();
     void set_flag(Pipe source, Pipe destination, int id, const void* pc);
     void wait_flag(Pipe source, Pipe destination, int id, const void* pc);

@@ -61,6 +61,7 @@ struct SyncPayload {
     uint8_t id;
     uint8_t targets;      // op_cross_set: bit 0 AIC, bit 1 AIV0, bit 2 AIV1
     uint8_t target_id[3]; // op_cross_set: the counter on each target
+    uint8_t spelled_mode; // op_cross_*, op_grid_*: 1 + mode if written as asc_sync_cross_*; messages name what was written
     uint32_t generation;  // op_grid_*: how many times this core has arrived before
 };
 
@@ -144,8 +145,8 @@ struct Record {
         FixPayload fix;
         MovePayload move;
         VfPayload vf;
-    };
         RegisterPayload parameter;
+    };
 };
 static_assert(sizeof(Record) == 64);
 
