@@ -359,6 +359,7 @@ void Core::fail(const char* instruction, Pipe pipe, const void* pc, const std::s
 void Core::reset_for_block(int block_index) {
     block = block_index;
     std::memset(registers, 0, sizeof registers);
+    std::memset(fix_registers, 0, sizeof fix_registers);
     for (GmRange& range : gm_ranges) range = GmRange{};
     for (PipeState& pipe : pipes_) pipe.deferred.clear();
     flags_ = FlagState{};
@@ -383,4 +384,3 @@ void AiCore::reset_for_block() {
 }
 
 }  // namespace ascend
-    std::memset(fix_registers, 0, sizeof fix_registers);
