@@ -8,6 +8,7 @@ first used, so importing is quick and the environment may still be changed until
 from ascend_sim.npu import _registration
 
 _C = _registration.load_native()        # first: the rest needs it, and it may refuse
+_initialized = False                    # read under this name by torch.utils.checkpoint, which saves random states only if it is True
 
 from ascend_sim.npu import amp, random                                                          # noqa: E402, F401
 from ascend_sim.npu._options import (                                                           # noqa: E402, F401

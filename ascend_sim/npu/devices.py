@@ -5,12 +5,10 @@ from dataclasses import dataclass
 
 import torch
 
-from ascend_sim import _C
+from ascend_sim import _C, npu
 from ascend_sim.npu import _registration
 
 SOC_VERSION_950 = 260       # the whole Ascend950 family, as torch_npu numbers it
-
-_initialized = False
 
 
 def index_of(device) -> int:
@@ -60,15 +58,14 @@ def init() -> None:
 
 
 def is_initialized() -> bool:
-    return _initialized
+    return npu._initialized
 
 
 def _lazy_init() -> None:
     """PyTorch calls this before it first touches a device."""
-    global _initialized
-    if not _initialized:
+    if not npu._initialized:
         _C.device_count()       # raises for settings that make no sense
-        _initialized = True
+        npu._initialized = True
 
 
 def _is_in_bad_fork() -> bool:
