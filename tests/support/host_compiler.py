@@ -7,6 +7,7 @@ import platform
 import shutil
 import subprocess
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import ascend_sim
@@ -46,13 +47,17 @@ def build_folder():
     return folder
 
 
+def build_levels(name, sources):
+    """Builds for every level, side by side."""
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(lambda level: build(name, sources, level), LEVELS))
+
+
 def build(name, sources, level, *options, optimize="-O1"):
-    """Path of a shared library built from `sources` (paths). Same sources, headers and options: the earlier build."""
+    """Path of a shared library built from `sources` (paths). The same text after preprocessing: the earlier build."""
     command = [compiler(), *COMMON, optimize, *FLAGS[level], *(f"-I{path}" for path in INCLUDES)]
-    digest = hashlib.sha256(repr((command, options)).encode())
-    headers = {path for folder in INCLUDES for path in folder.rglob("*.h")}
-    for path in sorted(map(Path, [*headers, *sources])):
-        digest.update(path.read_bytes())
+    text = subprocess.run([*command, "-E", "-P", *map(str, sources), *options], capture_output=True)
+    digest = hashlib.sha256(repr((command, options)).encode() + text.stdout)
     folder = build_folder()
     library = folder / f"{name}_{level}_{digest.hexdigest()[:16]}.so"
     if not library.exists():
