@@ -7,6 +7,8 @@ import pytest
 import torch
 from torch.utils.checkpoint import checkpoint
 
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")      # PyTorch's own, from its optimizers
+
 
 def trained(device, dtype=torch.float32, **options):
     """The weights of a small network after three steps."""
@@ -23,7 +25,6 @@ def trained(device, dtype=torch.float32, **options):
 
 
 @pytest.mark.parametrize("variant", [{}, {"foreach": True}, {"fused": True}], ids=["plain", "foreach", "fused"])
-@pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")
 @pytest.mark.parametrize("optimizer", [torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW])
 def test_training_equals_the_cpus(optimizer, variant):
     for ours, theirs in zip(trained("npu", optimizer=optimizer, **variant), trained("cpu", optimizer=optimizer), strict=True):

@@ -19,6 +19,7 @@ EXPECTED = {
     "to_sparse": "no sparse layouts on npu",
     "sparse.mm": "no sparse layouts on npu",
     "sparse.sampled_addmm": "no sparse layouts on npu",
+    "nn.functional.linear_cross_entropy": "its chunked form, written in Python, sums in fp32 on the CPU only",
 }
 UNINITIALISED = {"empty", "empty_like", "empty_strided", "empty_permuted", "new_empty", "new_empty_strided"}
 
@@ -47,15 +48,17 @@ def test_every_operator_equals_the_cpus(dtype):
         if dtype not in op.supported_dtypes("cpu") or name in EXPECTED or name in UNINITIALISED:
             continue
         try:
-            sample = next(iter(op.sample_inputs("cpu", dtype)))
-            torch.manual_seed(0)
+            # Not op.sample_inputs and torch.manual_seed: both look through the whole call stack, which under pytest is long.
+            torch.default_generator.manual_seed(7)
+            sample = next(iter(op.sample_inputs_func(op, "cpu", dtype, False)))
+            torch.default_generator.manual_seed(0)
             expected = op.op(*on("cpu", (sample.input, *sample.args)), **sample.kwargs)
         except Exception:       # the CPU cannot either
             continue
         named = on("npu", sample.kwargs) | ({"device": "npu"} if "device" in sample.kwargs else {})
         tried += 1
         try:
-            torch.manual_seed(0)
+            torch.npu.manual_seed(0)
             result = op.op(*on("npu", (sample.input, *sample.args)), **named)
             for ours, theirs in zip(tree_leaves(result), tree_leaves(expected), strict=True):
                 if isinstance(theirs, torch.Tensor):

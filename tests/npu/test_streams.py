@@ -72,6 +72,17 @@ def test_in_functional_mode_there_is_no_time_and_the_error_names_the_mode():
     assert timed(lambda: torch.ones(4, device="npu")) > 0
 
 
+def test_a_mode_chosen_before_the_first_use_stays(run_python):
+    code = """
+import ascend_sim, torch
+ascend_sim.mode("functional")
+torch.ones(2, device="npu")
+from ascend_sim import _C
+print(_C.mode())
+"""
+    assert run_python(code).stdout.strip() == "functional"
+
+
 def test_events_of_two_devices_have_no_time_between_them():
     first, second = torch.npu.Event(enable_timing=True), torch.npu.Event(enable_timing=True)
     first.record(torch.npu.current_stream(0))
