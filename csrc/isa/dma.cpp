@@ -160,6 +160,45 @@ void copy_gm2l1_dn2nz(const void* l1, const void* gm, int element_bits, int64_t 
     issue.core.issue(record, pc);
 }
 
+// ---- MTE2: as it is -------------------------------------------------------------------------------------------------
+
+namespace {
+
+void gm2l1_effect(Core& core, const Record& record) {
+    const GmPayload& p = record.gm;
+    Memory& l1 = core.ai.l1;
+    for (uint32_t row = 0; row < p.gm.rows; ++row) {
+        const uint32_t at = p.local + row * p.n_stride * kUnitBytes;
+        std::memcpy(l1.at(at), host(p.gm.address) + row * p.gm.row_stride, p.gm.row_bytes);
+        l1.valid.set(at, p.gm.row_bytes);
+    }
+}
+const uint16_t op_gm2l1 = register_op("asc_copy_gm2l1", gm2l1_effect);
+
+}  // namespace
+
+void copy_gm2l1(const void* l1, const void* gm, int64_t rows, int64_t row_bytes, int l2_mode, int64_t src_stride,
+                int64_t dst_stride, const void* pc) {
+    const Issue issue{this_core(), "asc_copy_gm2l1", Pipe::MTE2, pc};
+    issue.on(CoreKind::aic);
+    issue.field("n", rows, 0, 4095);
+    issue.field("len", row_bytes, 0, 2097151);
+    issue.field("l2 mode", l2_mode, 0, 15);
+    if (rows == 0 || row_bytes == 0) return;
+    if (rows > 1 && dst_stride % kUnitBytes)
+        issue.fail(format("destination stride %lld is not a multiple of 32 bytes", static_cast<long long>(dst_stride)));
+    if (rows > 1) issue.field("dst_stride", dst_stride, 0, kL1Bytes);
+    const GmFootprint footprint{reinterpret_cast<uint64_t>(gm), src_stride, 0, static_cast<uint32_t>(row_bytes),
+                                static_cast<uint32_t>(rows)};
+    issue.global("source", footprint, 1);
+    issue.local(issue.core.ai.l1, "destination", offset_of(l1), (rows - 1) * dst_stride + row_bytes, kUnitBytes);
+    Record record = gm_record(op_gm2l1, Pipe::MTE2, Path::gm_to_l1, footprint, offset_of(l1),
+                              static_cast<uint32_t>(rows * row_bytes));
+    record.gm.n_stride = static_cast<uint16_t>(rows > 1 ? dst_stride / kUnitBytes : 0);
+    record.gm.l2_hint = static_cast<uint8_t>(l2_mode);
+    issue.core.issue(record, pc);
+}
+
 // ---- MTE2: fill L1 --------------------------------------------------------------------------------------------------
 
 namespace {

@@ -14,6 +14,8 @@ void copy_gm2l1_nd2nz(const void* l1, const void* gm, int element_bits, int64_t 
                       int64_t rows, int64_t columns, int64_t outer_stride_bytes, const void* pc);
 void copy_gm2l1_dn2nz(const void* l1, const void* gm, int element_bits, int64_t column_stride_bytes, int l2_mode,
                       int64_t rows, int64_t columns, int64_t outer_stride_bytes, const void* pc);
+void copy_gm2l1(const void* l1, const void* gm, int64_t rows, int64_t row_bytes, int l2_mode, int64_t src_stride,
+                int64_t dst_stride, const void* pc);
 void fill_l1(const void* l1, uint32_t word, int element_bytes, uint64_t repeat, uint64_t blocks, uint64_t gap,
              const void* pc);
 void set_copy_pad_val(uint32_t value);
@@ -57,6 +59,14 @@ ASCEND_SIM_INSTRUCTION void asc_copy_gm2l1_dn2nz(T* l1, const T* gm, int64_t col
                                                  int64_t outer_stride_bytes, bool /*small_c0*/) {
     ascend::isa::copy_gm2l1_dn2nz(l1, gm, sizeof(T) * 8, column_stride_bytes, l2_mode, rows, columns,
                                   outer_stride_bytes, ASCEND_SIM_HERE);
+}
+
+// As it is: n rows of `len` bytes, strides head to head in bytes, 32-byte units in L1. The name is public, the list of
+// arguments this project's.
+template <class T>
+ASCEND_SIM_INSTRUCTION void asc_copy_gm2l1(T* l1, const T* gm, int64_t n, int64_t len, asc_load_l2_cache_mode l2_mode,
+                                           int64_t src_stride, int64_t dst_stride) {
+    ascend::isa::copy_gm2l1(l1, gm, n, len, l2_mode, src_stride, dst_stride, ASCEND_SIM_HERE);
 }
 
 template <class T>

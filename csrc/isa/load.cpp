@@ -54,8 +54,8 @@ void transpose_b4(uint8_t* dst, const uint8_t* src) {
     host::transpose_b8(dst + 32, 64, odd[0], 32);
 }
 
-// Row blocks that are transposed together: a square of elements.
-constexpr int transposed_blocks(int element_bits) { return 16 / element_bits; }
+// Row blocks that are transposed together: a square of elements. 32-bit: one, with two column blocks.
+constexpr int transposed_blocks(int element_bits) { return element_bits == 32 ? 1 : 16 / element_bits; }
 
 // Source fractal (k, m): 16 rows of 32 bytes, row blocks m inside column blocks k. 16-bit: its transpose is one fractal,
 // at m * dst_stride + k. 8-bit: two row blocks (32 x 32 elements) become two fractals, at (m/2) * dst_stride + 2k, +1.
@@ -80,13 +80,35 @@ void load_transposed_effect(Core& core, const Record& record) {
             for (uint32_t i = 0; i < kBlocks; ++i) to.valid.set_fractal(dst + i * kFractalBytes, defined);
         }
 }
-// By element size: 16, 8, 4 bits.
+// 32-bit: column blocks 2k and 2k + 1 of row block m are 16 x 16 elements; transposed they are row block k of the column
+// blocks 2m and 2m + 1, at 2m * dst_stride + k and (2m + 1) * dst_stride + k.
+template <bool b_side>
+void load_transposed_b32_effect(Core& core, const Record& record) {
+    const MovePayload& p = record.move;
+    Memory& to = b_side ? core.ai.l0b : core.ai.l0a;
+    const Memory& l1 = core.ai.l1;
+    for (uint32_t k = 0; k < p.outer_steps; k += 2)
+        for (uint32_t m = 0; m < p.inner_steps; ++m) {
+            const uint32_t left = p.src + ((p.src_outer + k) * p.src_stride + p.src_inner + m) * kFractalBytes;
+            const uint32_t right = left + p.src_stride * kFractalBytes;
+            const uint32_t defined = all_defined(l1.valid, left, 1) & all_defined(l1.valid, right, 1);
+            for (uint32_t half = 0; half < 2; ++half) {
+                const uint32_t dst = p.dst + ((2 * m + half) * p.dst_stride + k / 2) * kFractalBytes;
+                host::transpose_b32(to.at(dst), 32, l1.at(left + half * 256), 32);
+                host::transpose_b32(to.at(dst + 256), 32, l1.at(right + half * 256), 32);
+                to.valid.set_fractal(dst, defined);
+            }
+        }
+}
+// By element size: 16, 8, 4, 32 bits.
 const uint16_t op_l0a_transpose[] = {register_op("asc_copy_l12l0a_transpose", load_transposed_effect<false, 16>),
                                      register_op("asc_copy_l12l0a_transpose", load_transposed_effect<false, 8>),
-                                     register_op("asc_copy_l12l0a_transpose", load_transposed_effect<false, 4>)};
+                                     register_op("asc_copy_l12l0a_transpose", load_transposed_effect<false, 4>),
+                                     register_op("asc_copy_l12l0a_transpose", load_transposed_b32_effect<false>)};
 const uint16_t op_l0b_transpose[] = {register_op("asc_copy_l12l0b_transpose", load_transposed_effect<true, 16>),
                                      register_op("asc_copy_l12l0b_transpose", load_transposed_effect<true, 8>),
-                                     register_op("asc_copy_l12l0b_transpose", load_transposed_effect<true, 4>)};
+                                     register_op("asc_copy_l12l0b_transpose", load_transposed_effect<true, 4>),
+                                     register_op("asc_copy_l12l0b_transpose", load_transposed_b32_effect<true>)};
 
 // Scale fractals of 32 bytes (16 rows x 2 scales): source x * src_stride + y, destination x * dst_stride + y.
 template <bool b_side>
@@ -125,6 +147,35 @@ void load_parameters_effect(Core& core, const Record& record) {
 const uint16_t op_bt = register_op("asc_copy_l12bt", load_parameters_effect<true>);
 const uint16_t op_fb = register_op("asc_copy_l12fb", load_parameters_effect<false>);
 
+void l12ub_effect(Core& core, const Record& record) {
+    const MovePayload& p = record.move;
+    Memory& ub = core.ai.ub[p.flags];
+    const Memory& l1 = core.ai.l1;
+    const uint32_t bytes = p.inner_steps * kUnitBytes;
+    for (uint32_t burst = 0; burst < p.outer_steps; ++burst) {
+        const uint32_t from = p.src + burst * (bytes + p.src_stride * kUnitBytes);
+        const uint32_t to = p.dst + burst * (bytes + p.dst_stride * kUnitBytes);
+        std::memcpy(ub.at(to), l1.at(from), bytes);
+        for (uint32_t at = 0; at < bytes; at += kUnitBytes)
+            if (l1.valid.test(from + at)) ub.valid.set(to + at, kUnitBytes);
+    }
+}
+const uint16_t op_l12ub = register_op("asc_copy_l12ub", l12ub_effect);
+
+template <bool b_side>
+void fill_l0_effect(Core& core, const Record& record) {
+    const MovePayload& p = record.move;
+    Memory& to = b_side ? core.ai.l0b : core.ai.l0a;
+    const uint32_t bytes = p.inner_steps * kFractalBytes;
+    for (uint32_t repeat = 0; repeat < p.outer_steps; ++repeat) {
+        const uint32_t begin = p.dst + repeat * (bytes + p.dst_stride * kFractalBytes);
+        for (uint32_t at = 0; at < bytes; at += 4) std::memcpy(to.at(begin + at), &p.word, 4);
+        to.valid.set(begin, bytes);
+    }
+}
+const uint16_t op_fill_l0a = register_op("asc_fill_l0a", fill_l0_effect<false>);
+const uint16_t op_fill_l0b = register_op("asc_fill_l0b", fill_l0_effect<true>);
+
 Record move_record(uint16_t op, Path path, int64_t src, int64_t dst) {
     Record record{};
     record.op = op;
@@ -149,8 +200,12 @@ void copy_l12l0(const LoadL0& load, const void* pc) {
     issue.field("src_stride", load.src_stride, 0, 65535);
     issue.field("dst_stride", load.dst_stride, 0, 65535);
     if (load.m_step == 0 || load.k_step == 0) return;
-    if (load.transpose && load.element_bits > 16)
-        issue.fail(format("%d-bit elements; the transposing load takes 4-, 8- and 16-bit ones", load.element_bits));
+    if (load.transpose && load.element_bits > 32)
+        issue.fail(format("%d-bit elements; the transposing load takes 4-, 8-, 16- and 32-bit ones", load.element_bits));
+    const bool wide = load.transpose && load.element_bits == 32;
+    if (wide && (load.k_start % 2 || load.k_step % 2))
+        issue.fail(format("k_start = %lld, k_step = %lld; transposing loads of 32-bit elements take pairs of column blocks",
+                          static_cast<long long>(load.k_start), static_cast<long long>(load.k_step)));
     const int blocks = load.transpose ? transposed_blocks(load.element_bits) : 1;
     if (load.m_step % blocks || load.m_start % blocks)
         issue.fail(format("m_start = %lld, m_step = %lld; transposing loads of %d-bit elements take multiples of %d row blocks",
@@ -164,10 +219,11 @@ void copy_l12l0(const LoadL0& load, const void* pc) {
     issue.local(issue.core.ai.l1, "source", src, 0, kFractalBytes);
     issue.local(issue.core.ai.l1, "source", src + first * kFractalBytes, (last - first + 1) * kFractalBytes,
                 kFractalBytes);
-    const int64_t fractals = load.transpose ? (load.m_step / blocks - 1) * load.dst_stride + blocks * load.k_step
-                                            : (load.k_step - 1) * load.dst_stride + load.m_step;
+    const int64_t fractals = wide             ? (2 * load.m_step - 1) * load.dst_stride + load.k_step / 2
+                             : load.transpose ? (load.m_step / blocks - 1) * load.dst_stride + blocks * load.k_step
+                                              : (load.k_step - 1) * load.dst_stride + load.m_step;
     issue.local(to, "destination", dst, fractals * kFractalBytes, kFractalBytes);
-    const int size = blocks == 1 ? 0 : blocks == 2 ? 1 : 2;
+    const int size = wide ? 3 : blocks == 1 ? 0 : blocks == 2 ? 1 : 2;
     const uint16_t op = load.transpose ? (load.b_side ? op_l0b_transpose : op_l0a_transpose)[size]
                                        : (load.b_side ? op_l0b : op_l0a);
     const Path path = !load.b_side     ? Path::l1_to_l0a
@@ -225,6 +281,50 @@ void copy_l12_parameters(bool bias, uint64_t address, const void* l1, int64_t by
     record.amount = static_cast<uint32_t>(landed);
     record.move.word = static_cast<uint32_t>(bytes);
     record.move.flags = static_cast<uint8_t>(widen);
+    issue.core.issue(record, pc);
+}
+
+void copy_l12ub(const void* ub, const void* l1, int64_t sub_block, int64_t bursts, int64_t units, int64_t src_gap,
+                int64_t dst_gap, const void* pc) {
+    const Issue issue{this_core(), "asc_copy_l12ub", Pipe::MTE1, pc};
+    issue.on(CoreKind::aic);
+    issue.field("sub_block", sub_block, 0, 1);
+    issue.field("n", bursts, 0, 4095);
+    issue.field("len", units, 0, 65535);
+    issue.field("src gap", src_gap, 0, 65535);
+    issue.field("dst gap", dst_gap, 0, 65535);
+    if (bursts == 0 || units == 0) return;
+    const int64_t offset = static_cast<const uint8_t*>(ub) - ub_base();
+    const auto span = [&](int64_t gap) { return ((bursts - 1) * (units + gap) + units) * kUnitBytes; };
+    issue.local(issue.core.ai.l1, "source", offset_of(l1), span(src_gap), kUnitBytes);
+    issue.local(issue.core.ai.ub[sub_block], "destination", offset, span(dst_gap), kUnitBytes);
+    Record record = move_record(op_l12ub, Path::l1_to_ub, offset_of(l1), offset);
+    record.amount = static_cast<uint32_t>(bursts * units * kUnitBytes);
+    record.move.outer_steps = static_cast<uint16_t>(bursts);
+    record.move.inner_steps = static_cast<uint16_t>(units);
+    record.move.src_stride = static_cast<uint16_t>(src_gap);
+    record.move.dst_stride = static_cast<uint16_t>(dst_gap);
+    record.move.flags = static_cast<uint8_t>(sub_block & 1);
+    issue.core.issue(record, pc);
+}
+
+void fill_l0(bool b_side, const void* l0, uint32_t word, int element_bytes, uint64_t repeat, uint64_t blocks, uint64_t gap,
+             const void* pc) {
+    const Issue issue{this_core(), b_side ? "asc_fill_l0b" : "asc_fill_l0a", Pipe::MTE1, pc};
+    issue.on(CoreKind::aic);
+    issue.field("repeat", static_cast<int64_t>(repeat), 0, 32767);
+    issue.field("blk_num", static_cast<int64_t>(blocks), 0, 32767);
+    issue.field("dst_gap", static_cast<int64_t>(gap), 0, 32767);
+    if (repeat == 0 || blocks == 0) return;
+    const int64_t span = static_cast<int64_t>((repeat - 1) * (blocks + gap) + blocks) * kFractalBytes;
+    issue.local(b_side ? issue.core.ai.l0b : issue.core.ai.l0a, "destination", offset_of(l0), span, kFractalBytes);
+    Record record = move_record(b_side ? op_fill_l0b : op_fill_l0a, b_side ? Path::l1_to_l0b : Path::l1_to_l0a, 0,
+                                offset_of(l0));
+    record.amount = static_cast<uint32_t>(repeat * blocks * kFractalBytes);
+    record.move.outer_steps = static_cast<uint16_t>(repeat);
+    record.move.inner_steps = static_cast<uint16_t>(blocks);
+    record.move.dst_stride = static_cast<uint16_t>(gap);
+    record.move.word = element_bytes == 2 ? (word & 0xffff) * 0x10001u : word;
     issue.core.issue(record, pc);
 }
 

@@ -19,6 +19,10 @@ struct LoadL0 {
 void copy_l12l0(const LoadL0& load, const void* pc);
 void copy_l12l0_mx(bool b_side, uint64_t address, const void* l1, int64_t x_start, int64_t y_start, int64_t x_step,
                    int64_t y_step, int64_t src_stride, int64_t dst_stride, const void* pc);
+void copy_l12ub(const void* ub, const void* l1, int64_t sub_block, int64_t bursts, int64_t units, int64_t src_gap,
+                int64_t dst_gap, const void* pc);
+void fill_l0(bool b_side, const void* l0, uint32_t word, int element_bytes, uint64_t repeat, uint64_t blocks, uint64_t gap,
+             const void* pc);
 // widen: 0 copies as they are, 1 fp16 to fp32, 2 bf16 to fp32
 void copy_l12_parameters(bool bias, uint64_t address, const void* l1, int64_t bytes, int widen, const void* pc);
 }  // namespace ascend::isa
@@ -37,7 +41,8 @@ ASCEND_SIM_INSTRUCTION void asc_copy_l12l0b(T* l0b, const T* l1, int64_t m_start
                              dst_stride}, ASCEND_SIM_HERE);
 }
 // Each fractal transposed: destination m * dst_stride + k. Smaller elements: g row blocks become g fractals, from
-// (m/g) * dst_stride + g*k on; g is 2 for 8-bit and 4 for 4-bit elements.
+// (m/g) * dst_stride + g*k on; g is 2 for 8-bit and 4 for 4-bit elements. 32-bit elements take pairs of column blocks,
+// which go to 2m * dst_stride + k/2 and (2m + 1) * dst_stride + k/2.
 template <class T>
 ASCEND_SIM_INSTRUCTION void asc_copy_l12l0a_transpose(T* l0a, const T* l1, int64_t m_start, int64_t k_start,
                                                       int64_t m_step, int64_t k_step, int64_t src_stride,
@@ -77,4 +82,23 @@ ASCEND_SIM_INSTRUCTION void asc_copy_l12bt(uint64_t bt_address, const T* l1, int
 // Parameters of FIX: `bytes` of L1 to the byte address of FB, as they are.
 ASCEND_SIM_INSTRUCTION void asc_copy_l12fb(uint64_t fb_address, const void* l1, int64_t bytes) {
     ascend::isa::copy_l12_parameters(false, fb_address, l1, bytes, 0, ASCEND_SIM_HERE);
+}
+
+// To UB of vector core `sub_block`: n bursts of `len` units; units and gaps (tail to head) of 32 bytes. Public is the way,
+// the list of arguments is this project's.
+ASCEND_SIM_INSTRUCTION void asc_copy_l12ub(void* ub, const void* l1, int64_t sub_block, int64_t n, int64_t len,
+                                           int64_t src_gap, int64_t dst_gap) {
+    ascend::isa::copy_l12ub(ub, l1, sub_block, n, len, src_gap, dst_gap, ASCEND_SIM_HERE);
+}
+
+// As asc_fill_l1, with blocks of a fractal, 512 bytes. The names are this project's.
+template <class T>
+ASCEND_SIM_INSTRUCTION void asc_fill_l0a(T* l0a, uint32_t word, asc_fill_value_config config) {
+    static_assert(sizeof(T) == 2 || sizeof(T) == 4);
+    ascend::isa::fill_l0(false, l0a, word, sizeof(T), config.repeat, config.blk_num, config.dst_gap, ASCEND_SIM_HERE);
+}
+template <class T>
+ASCEND_SIM_INSTRUCTION void asc_fill_l0b(T* l0b, uint32_t word, asc_fill_value_config config) {
+    static_assert(sizeof(T) == 2 || sizeof(T) == 4);
+    ascend::isa::fill_l0(true, l0b, word, sizeof(T), config.repeat, config.blk_num, config.dst_gap, ASCEND_SIM_HERE);
 }
