@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How fast are the layout copies of csrc/host/copy.h? Host GB/s of source bytes per level, at the sizes of a GEMM's stages.
+// How fast are the layout copies of csrc/host/copy.h? Host GB/s of source bytes per level, at the sizes of a
+// GEMM's stages.
 //
 // Build and run with benchmarks/host/run.sh copy; arguments: level names (default: all that the machine has).
 #include <chrono>
@@ -21,7 +22,8 @@ void measure(const char* level, const char* name, double bytes, Call call) {
     for (int repeat = 0; repeat < 40; ++repeat) {
         const auto start = std::chrono::steady_clock::now();
         for (int i = 0; i < 100; ++i) call(i);
-        const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / 100;
+        const double seconds =
+            std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / 100;
         best = seconds < best ? seconds : best;
     }
     std::printf("%-8s %-44s host %7.2f us %7.1f GB/s\n", level, name, best * 1e6, bytes / best * 1e-9);
@@ -41,19 +43,33 @@ int main(int argc, char** argv) {
     if (levels.empty()) levels.assign(all_levels, all_levels + 5);
     for (const char* level : levels) {
         if (!host::set_level(level)) continue;
-        // Rows of a [., 16384] bf16 matrix; successive calls read other columns, so that the source is not in a near cache.
-        measure(level, "nd2nz 256 rows x 256 B", 65536, [&](int i) { host::nd2nz(l1, gm + i % 128 * 256, 256, 256, 32768, 1, 256); });
-        measure(level, "nd2nz 128 rows x 512 B", 65536, [&](int i) { host::nd2nz(l1, gm + i % 64 * 512, 128, 512, 32768, 1, 128); });
-        measure(level, "nd2nz 128 rows x 200 B", 25600, [&](int i) { host::nd2nz(l1, gm + i % 128 * 256, 128, 200, 32768, 1, 128); });
-        measure(level, "dn2nz 128 rows x 128 columns b16", 32768, [&](int i) { host::dn2nz(l1, gm + i % 128 * 256, 128, 128, 2, 32768, 1, 128); });
-        measure(level, "dn2nz 128 rows x 128 columns b8", 16384, [&](int i) { host::dn2nz(l1, gm + i % 128 * 256, 128, 128, 1, 32768, 1, 128); });
-        measure(level, "transpose b16, 64 of 512 B", 32768, [&](int) { for (int f = 0; f < 64; ++f) host::transpose_b16(l1 + f * 512, 32, gm + f * 512, 32); });
-        measure(level, "transpose b8, 32 of 1024 B", 32768, [&](int) { for (int f = 0; f < 32; ++f) host::transpose_b8(l1 + f * 1024, 32, gm + f * 1024, 32); });
+        // Rows of a [., 16384] bf16 matrix; successive calls read other columns, so that the source is not in
+        // a near cache.
+        measure(level, "nd2nz 256 rows x 256 B", 65536,
+                [&](int i) { host::nd2nz(l1, gm + i % 128 * 256, 256, 256, 32768, 1, 256); });
+        measure(level, "nd2nz 128 rows x 512 B", 65536,
+                [&](int i) { host::nd2nz(l1, gm + i % 64 * 512, 128, 512, 32768, 1, 128); });
+        measure(level, "nd2nz 128 rows x 200 B", 25600,
+                [&](int i) { host::nd2nz(l1, gm + i % 128 * 256, 128, 200, 32768, 1, 128); });
+        measure(level, "dn2nz 128 rows x 128 columns b16", 32768,
+                [&](int i) { host::dn2nz(l1, gm + i % 128 * 256, 128, 128, 2, 32768, 1, 128); });
+        measure(level, "dn2nz 128 rows x 128 columns b8", 16384,
+                [&](int i) { host::dn2nz(l1, gm + i % 128 * 256, 128, 128, 1, 32768, 1, 128); });
+        measure(level, "transpose b16, 64 of 512 B", 32768, [&](int) {
+            for (int f = 0; f < 64; ++f) host::transpose_b16(l1 + f * 512, 32, gm + f * 512, 32);
+        });
+        measure(level, "transpose b8, 32 of 1024 B", 32768, [&](int) {
+            for (int f = 0; f < 32; ++f) host::transpose_b8(l1 + f * 1024, 32, gm + f * 1024, 32);
+        });
         host::Nz2NdArgs args{l0c, 256 * 16, 256, 128};
-        measure(level, "nz2nd bf16 256 x 128", 131072, [&](int i) { host::nz2nd_bf16(gm + i * 256, 14336, args); });
-        measure(level, "nz2nd f16 256 x 128", 131072, [&](int i) { host::nz2nd_f16(gm + i * 256, 14336, args); });
-        measure(level, "nz2nd f32 256 x 128", 131072, [&](int i) { host::nz2nd_f32(gm + i * 512, 28672, args); });
+        measure(level, "nz2nd bf16 256 x 128", 131072,
+                [&](int i) { host::nz2nd_bf16(gm + i * 256, 14336, args); });
+        measure(level, "nz2nd f16 256 x 128", 131072,
+                [&](int i) { host::nz2nd_f16(gm + i * 256, 14336, args); });
+        measure(level, "nz2nd f32 256 x 128", 131072,
+                [&](int i) { host::nz2nd_f32(gm + i * 512, 28672, args); });
         args.relu = true;
-        measure(level, "nz2nd bf16 256 x 128, relu", 131072, [&](int i) { host::nz2nd_bf16(gm + i * 256, 14336, args); });
+        measure(level, "nz2nd bf16 256 x 128, relu", 131072,
+                [&](int i) { host::nz2nd_bf16(gm + i * 256, 14336, args); });
     }
 }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// How fast is host::mmad on this machine? Host GFLOP/s per level and type, for calls of the sizes that kernels make.
+// How fast is host::mmad on this machine? Host GFLOP/s per level and type, for calls of the sizes that
+// kernels make.
 //
 // Build and run with benchmarks/host/run.sh mmad; arguments: level names (default: all that the machine has).
-// Operands rotate over buffers as large as L0A and L0B (64 KiB each) and C is 256 KiB, so that caches see what they see under a kernel.
+// Operands rotate over buffers as large as L0A and L0B (64 KiB each) and C is 256 KiB, so that caches see
+// what they see under a kernel.
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -36,7 +38,9 @@ float random_value() {  // a sum of uniforms: about normal, a few exponents wide
 void fill(std::vector<uint8_t>& bytes, ElementType type) {
     if (type == ElementType::bf16 || type == ElementType::f16) {
         for (size_t i = 0; i < bytes.size(); i += 2) {
-            const uint16_t code = type == ElementType::bf16 ? f32_to_bf16(random_value()) : static_cast<uint16_t>(0x3000 + (random_bits() & 0x87ff));
+            const uint16_t code = type == ElementType::bf16
+                                      ? f32_to_bf16(random_value())
+                                      : static_cast<uint16_t>(0x3000 + (random_bits() & 0x87ff));
             std::memcpy(&bytes[i], &code, 2);
         }
     } else if (type == ElementType::f32 || type == ElementType::hf32) {
@@ -45,14 +49,17 @@ void fill(std::vector<uint8_t>& bytes, ElementType type) {
             std::memcpy(&bytes[i], &value, 4);
         }
     } else {
-        for (uint8_t& byte : bytes) byte = (static_cast<uint8_t>(random_bits()) & 0xbb) | 1;  // no NaN, no inf
+        for (uint8_t& byte : bytes)
+            byte = (static_cast<uint8_t>(random_bits()) & 0xbb) | 1;  // no NaN, no inf
     }
 }
 
 double gflops(const Case& test) {
     const int k0 = elements_per_unit(test.type), k1 = (test.k + k0 - 1) / k0;
-    const size_t a_bytes = static_cast<size_t>((test.m + 15) / 16) * k1 * 512, b_bytes = static_cast<size_t>((test.n + 15) / 16) * k1 * 512;
-    const size_t a_stages = a_bytes < 65536 ? 65536 / a_bytes : 1, b_stages = b_bytes < 65536 ? 65536 / b_bytes : 1;
+    const size_t a_bytes = static_cast<size_t>((test.m + 15) / 16) * k1 * 512,
+                 b_bytes = static_cast<size_t>((test.n + 15) / 16) * k1 * 512;
+    const size_t a_stages = a_bytes < 65536 ? 65536 / a_bytes : 1,
+                 b_stages = b_bytes < 65536 ? 65536 / b_bytes : 1;
     std::vector<uint8_t> a(a_bytes * a_stages + 64), b(b_bytes * b_stages + 64), scales(65536, 127);
     std::vector<float> storage(65536 + 1024);
     float* c = reinterpret_cast<float*>((reinterpret_cast<uintptr_t>(storage.data()) + 4095) / 4096 * 4096);
@@ -93,12 +100,14 @@ double gflops(const Case& test) {
 
 int main(int argc, char** argv) {
     const Case cases[] = {
-        {ElementType::bf16, false, 256, 128, 64},  {ElementType::bf16, false, 128, 256, 64}, {ElementType::bf16, false, 256, 256, 64},
-        {ElementType::bf16, false, 128, 128, 128}, {ElementType::bf16, false, 128, 64, 256}, {ElementType::bf16, false, 64, 64, 512},
-        {ElementType::bf16, false, 16, 256, 128},
-        {ElementType::e4m3, true, 256, 128, 128},  {ElementType::e4m3, true, 128, 256, 128}, {ElementType::e4m3, false, 256, 128, 128},
-        {ElementType::e5m2, true, 256, 128, 128},  {ElementType::hif8, false, 256, 128, 128}, {ElementType::e2m1, true, 256, 128, 256},
-        {ElementType::f16, false, 256, 128, 64},   {ElementType::hf32, false, 256, 128, 32}, {ElementType::f32, false, 256, 128, 32},
+        {ElementType::bf16, false, 256, 128, 64}, {ElementType::bf16, false, 128, 256, 64},
+        {ElementType::bf16, false, 256, 256, 64}, {ElementType::bf16, false, 128, 128, 128},
+        {ElementType::bf16, false, 128, 64, 256}, {ElementType::bf16, false, 64, 64, 512},
+        {ElementType::bf16, false, 16, 256, 128}, {ElementType::e4m3, true, 256, 128, 128},
+        {ElementType::e4m3, true, 128, 256, 128}, {ElementType::e4m3, false, 256, 128, 128},
+        {ElementType::e5m2, true, 256, 128, 128}, {ElementType::hif8, false, 256, 128, 128},
+        {ElementType::e2m1, true, 256, 128, 256}, {ElementType::f16, false, 256, 128, 64},
+        {ElementType::hf32, false, 256, 128, 32}, {ElementType::f32, false, 256, 128, 32},
         {ElementType::s8, false, 256, 128, 128},
     };
     const char* all_levels[] = {"portable", "avx2", "avx512", "amx", "neon"};
@@ -108,7 +117,8 @@ int main(int argc, char** argv) {
         std::string reason;
         if (!host::set_level(level, &reason)) continue;
         for (const Case& test : cases)
-            std::printf("%-8s %-4s%s m %4d  n %4d  k %4d   host %8.1f GFLOP/s\n", level, element_name(test.type), test.mx ? " mx" : "   ",
-                        test.m, test.n, test.k, gflops(test));
+            std::printf("%-8s %-4s%s m %4d  n %4d  k %4d   host %8.1f GFLOP/s\n", level,
+                        element_name(test.type), test.mx ? " mx" : "   ", test.m, test.n, test.k,
+                        gflops(test));
     }
 }

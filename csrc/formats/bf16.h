@@ -20,7 +20,8 @@ static constexpr uint16_t f32_to_bf16(float value) {
     return static_cast<uint16_t>(is_nan_bits(bits) ? quiet | kBf16NaN : rounded);
 }
 
-static constexpr uint16_t f32_to_bf16(float value, Rounding rounding, Saturation saturation = Saturation::off) {
+static constexpr uint16_t f32_to_bf16(float value, Rounding rounding,
+                                      Saturation saturation = Saturation::off) {
     const uint32_t bits = f32_bits(value);
     const uint32_t sign = bits >> 16 & 0x8000u;
     if (is_nan_bits(bits)) return static_cast<uint16_t>(saturation == Saturation::on ? 0 : sign | kBf16NaN);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// e8m0 (UE8M0): a power of two 2^(code - 127), code 255 is NaN; decode, encode, and the scale rule of DeepGEMM.
+// e8m0 (UE8M0): a power of two 2^(code - 127), code 255 is NaN; decode, encode, and the scale rule of
+// DeepGEMM.
 #pragma once
 
 #include "formats/bf16.h"
@@ -11,7 +12,8 @@ static constexpr uint8_t kE8m0Max = 0xfe;
 
 static constexpr float e8m0_to_f32(uint8_t code) {
     if (code == kE8m0NaN) return f32_from_bits(0x7fc00000u);
-    return f32_from_bits(code ? static_cast<uint32_t>(code) << 23 : 0x400000u);  // 2^-127 is a binary32 subnormal
+    return f32_from_bits(code ? static_cast<uint32_t>(code) << 23
+                              : 0x400000u);  // 2^-127 is a binary32 subnormal
 }
 
 static constexpr uint16_t e8m0_to_bf16(uint8_t code) {
@@ -19,9 +21,10 @@ static constexpr uint16_t e8m0_to_bf16(uint8_t code) {
     return static_cast<uint16_t>(code ? code << 7 : 0x40);
 }
 
-// The code is the exponent byte of the value; the sign is dropped, 0 gives 0. Overflow and inf give 0xfe, NaN 0xff
-// (DK-CAST). Rounding acts on the mantissa: trunc and floor keep the exponent, ceil takes the next power of two unless the value is one,
-// the nearest modes round half way between two powers (1.5 times the lower one), to the even code or away from zero.
+// The code is the exponent byte of the value; the sign is dropped, 0 gives 0. Overflow and inf give 0xfe, NaN
+// 0xff (DK-CAST). Rounding acts on the mantissa: trunc and floor keep the exponent, ceil takes the next power
+// of two unless the value is one, the nearest modes round half way between two powers (1.5 times the lower
+// one), to the even code or away from zero.
 static constexpr uint8_t f32_to_e8m0(float value, Rounding rounding = Rounding::trunc) {
     const uint32_t magnitude = f32_bits(value) & 0x7fffffffu;
     if (is_nan_bits(magnitude)) return kE8m0NaN;

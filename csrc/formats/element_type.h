@@ -6,7 +6,8 @@
 
 namespace ascend {
 
-// Names as in docs and traces: hf32 is fp32 storage that the cube rounds to 10 mantissa bits, s32 only occurs in L0C.
+// Names as in docs and traces: hf32 is fp32 storage that the cube rounds to 10 mantissa bits, s32 only occurs
+// in L0C.
 enum class ElementType : uint8_t { bf16, f16, f32, hf32, e4m3, e5m2, hif8, s8, e2m1, e1m2, s32 };
 
 static constexpr int element_bits(ElementType type) {
@@ -29,13 +30,16 @@ static constexpr int element_bits(ElementType type) {
 // Elements in 32 bytes, that is K of one fractal (K0): 8 for fp32, 16 for b16, 32 for b8, 64 for b4.
 static constexpr int elements_per_unit(ElementType type) { return 256 / element_bits(type); }
 
-static constexpr bool is_fp4(ElementType type) { return type == ElementType::e2m1 || type == ElementType::e1m2; }
+static constexpr bool is_fp4(ElementType type) {
+    return type == ElementType::e2m1 || type == ElementType::e1m2;
+}
 static constexpr bool is_fp8(ElementType type) {
     return type == ElementType::e4m3 || type == ElementType::e5m2 || type == ElementType::hif8;
 }
 
 static constexpr const char* element_name(ElementType type) {
-    constexpr const char* kNames[] = {"bf16", "f16", "f32", "hf32", "e4m3", "e5m2", "hif8", "s8", "e2m1", "e1m2", "s32"};
+    constexpr const char* kNames[] = {"bf16", "f16", "f32",  "hf32", "e4m3", "e5m2",
+                                      "hif8", "s8",  "e2m1", "e1m2", "s32"};
     return kNames[static_cast<int>(type)];
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // e2m1 (0 .. 6) and e1m2 (0 .. 1.75 in steps of 0.25): decode and encode; neither has inf or NaN.
 //
-// Two elements share a byte, the even one in the low nibble. Encoding rounds in the five modes R A F C Z; overflow and
-// inf give the largest magnitude, NaN gives code 0, and a value that rounds to zero keeps its sign (DK-CAST).
-// The chip casts from bf16; any f32 is accepted here. f32 -> bf16 with Rounding::odd -> fp4 equals f32 -> fp4.
+// Two elements share a byte, the even one in the low nibble. Encoding rounds in the five modes R A F C Z;
+// overflow and inf give the largest magnitude, NaN gives code 0, and a value that rounds to zero keeps its
+// sign (DK-CAST). The chip casts from bf16; any f32 is accepted here. f32 -> bf16 with Rounding::odd -> fp4
+// equals f32 -> fp4.
 #pragma once
 
 #include "formats/rounding.h"
@@ -39,6 +40,8 @@ static constexpr uint8_t f32_to_e1m2(float value, Rounding rounding = Rounding::
 
 // The two elements of a byte: index 0 is the low nibble.
 static constexpr uint8_t fp4_element(uint8_t byte, int index) { return byte >> (index & 1) * 4 & 0xf; }
-static constexpr uint8_t fp4_pair(uint8_t even, uint8_t odd) { return static_cast<uint8_t>((even & 0xf) | odd << 4); }
+static constexpr uint8_t fp4_pair(uint8_t even, uint8_t odd) {
+    return static_cast<uint8_t>((even & 0xf) | odd << 4);
+}
 
 }  // namespace ascend

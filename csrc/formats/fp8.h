@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // e4m3 (1-4-3, no inf) and e5m2 (1-5-2, IEEE specials): decode and encode.
 //
-// The chip casts f32 to these with round-to-nearest-even only (DK-CAST). Non-saturating: overflow and inf give NaN in
-// e4m3, inf in e5m2. Saturating: overflow and inf give the largest finite value, NaN gives 0 unless CTRL[50] keeps it.
+// The chip casts f32 to these with round-to-nearest-even only (DK-CAST). Non-saturating: overflow and inf
+// give NaN in e4m3, inf in e5m2. Saturating: overflow and inf give the largest finite value, NaN gives 0
+// unless CTRL[50] keeps it.
 #pragma once
 
 #include "formats/rounding.h"

@@ -6,7 +6,8 @@
 //     0001 mmm   +-(1 + m/8)                                          10 eee mm   exponents +-4 .. 7
 //     001 e mmm  exponents +-1                                        11 eeee m   exponents +-8 .. 15
 // The first bit of e is the sign of the exponent, an implicit leading 1 precedes the rest.
-// Specials: 0x00 zero (there is no -0), 0x80 NaN, 0x6f +inf, 0xef -inf; the largest finite value is 0x6e = 2^15.
+// Specials: 0x00 zero (there is no -0), 0x80 NaN, 0x6f +inf, 0xef -inf; the largest finite value is 0x6e =
+// 2^15.
 #pragma once
 
 #include "formats/rounding.h"
@@ -43,7 +44,8 @@ static constexpr float hif8_to_f32(uint8_t code) {
         if (field >> (exponent_bits - 1)) exponent = -exponent;
     }
     const uint32_t mantissa = body & ((1u << mantissa_bits) - 1);
-    return f32_from_bits(sign | static_cast<uint32_t>(exponent + 127) << 23 | mantissa << (23 - mantissa_bits));
+    return f32_from_bits(sign | static_cast<uint32_t>(exponent + 127) << 23 |
+                         mantissa << (23 - mantissa_bits));
 }
 
 // Code of the power-of-two exponent with a mantissa of that exponent's width; exponent in [-22, 15].
@@ -63,10 +65,11 @@ static constexpr int hif8_mantissa_bits(int exponent) {
     return exponent < -15 ? 0 : size < 4 ? 3 : size < 8 ? 2 : 1;
 }
 
-// Rounding is nearest_away (the default) or hybrid; the other modes work as elsewhere. Hybrid is nearest_away for
-// exponents -3 .. 3; outside, where the mantissa is short, the 14 bits after the cut are compared with the 14 lowest
-// mantissa bits as a stand-in for a random threshold: at or above it rounds up. The vendor names the mode but does not
-// publish the rule; this one follows the format's paper and is unconfirmed on a device.
+// Rounding is nearest_away (the default) or hybrid; the other modes work as elsewhere. Hybrid is nearest_away
+// for exponents -3 .. 3; outside, where the mantissa is short, the 14 bits after the cut are compared with
+// the 14 lowest mantissa bits as a stand-in for a random threshold: at or above it rounds up. The vendor
+// names the mode but does not publish the rule; this one follows the format's paper and is unconfirmed on a
+// device.
 static constexpr uint8_t f32_to_hif8(float value, Rounding rounding = Rounding::nearest_away,
                                      Saturation saturation = Saturation::on) {
     const uint32_t bits = f32_bits(value);
@@ -81,7 +84,8 @@ static constexpr uint8_t f32_to_hif8(float value, Rounding rounding = Rounding::
         return up ? static_cast<uint8_t>(sign | 1u) : 0;
     }
     const uint32_t significand = (bits & 0x7fffffu) | 0x800000u;
-    // 2^-23 .. 2^-22 lies between 0 and the smallest value: keep nothing of the significand, its unit is 2^-22.
+    // 2^-23 .. 2^-22 lies between 0 and the smallest value: keep nothing of the significand, its unit is
+    // 2^-22.
     const int shift = exponent == -23 ? 24 : 23 - hif8_mantissa_bits(exponent);
     uint32_t kept = significand >> shift;
     const uint32_t rest = significand & ((1u << shift) - 1);
@@ -92,7 +96,8 @@ static constexpr uint8_t f32_to_hif8(float value, Rounding rounding = Rounding::
     kept += up ? 1u : 0u;
     if (exponent == -23) return static_cast<uint8_t>(kept ? sign | 1u : 0u);
     const int old_bits = hif8_mantissa_bits(exponent);
-    if (kept >> (old_bits + 1)) {  // carried into the next power of two, whose mantissa is 0 whatever its width
+    if (kept >>
+        (old_bits + 1)) {  // carried into the next power of two, whose mantissa is 0 whatever its width
         ++exponent;
         kept = 0;
     } else {

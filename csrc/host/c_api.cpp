@@ -10,7 +10,8 @@ using namespace ascend;
 extern "C" {
 
 int ascend_host_has_level(const char* name) {
-    for (host::Level level : {host::Level::portable, host::Level::avx2, host::Level::avx512, host::Level::amx, host::Level::neon})
+    for (host::Level level :
+         {host::Level::portable, host::Level::avx2, host::Level::avx512, host::Level::amx, host::Level::neon})
         if (!std::strcmp(name, host::level_name(level))) return host::has_level(level);
     return 0;
 }
@@ -46,19 +47,20 @@ void ascend_host_mmad(const void* a, const void* b, void* c, int m, int n, int k
     host::mmad(args);
 }
 
-void ascend_host_nd2nz(void* dst, const void* src, int rows, int row_bytes, int64_t src_row_stride_bytes, int64_t n_stride,
-                       int64_t c0_stride) {
-    host::nd2nz(static_cast<uint8_t*>(dst), static_cast<const uint8_t*>(src), rows, row_bytes, src_row_stride_bytes, n_stride,
-                c0_stride);
+void ascend_host_nd2nz(void* dst, const void* src, int rows, int row_bytes, int64_t src_row_stride_bytes,
+                       int64_t n_stride, int64_t c0_stride) {
+    host::nd2nz(static_cast<uint8_t*>(dst), static_cast<const uint8_t*>(src), rows, row_bytes,
+                src_row_stride_bytes, n_stride, c0_stride);
 }
 
-void ascend_host_dn2nz(void* dst, const void* src, int rows, int columns, int element_bytes, int64_t src_column_stride_bytes,
-                       int64_t n_stride, int64_t c0_stride) {
+void ascend_host_dn2nz(void* dst, const void* src, int rows, int columns, int element_bytes,
+                       int64_t src_column_stride_bytes, int64_t n_stride, int64_t c0_stride) {
     host::dn2nz(static_cast<uint8_t*>(dst), static_cast<const uint8_t*>(src), rows, columns, element_bytes,
                 src_column_stride_bytes, n_stride, c0_stride);
 }
 
-void ascend_host_transpose(void* dst, int64_t dst_stride_bytes, const void* src, int64_t src_stride_bytes, int element_bytes) {
+void ascend_host_transpose(void* dst, int64_t dst_stride_bytes, const void* src, int64_t src_stride_bytes,
+                           int element_bytes) {
     auto* to = static_cast<uint8_t*>(dst);
     auto* from = static_cast<const uint8_t*>(src);
     if (element_bytes == 1) host::transpose_b8(to, dst_stride_bytes, from, src_stride_bytes);
@@ -67,10 +69,10 @@ void ascend_host_transpose(void* dst, int64_t dst_stride_bytes, const void* src,
 }
 
 // dst_type: f32, bf16 or f16.
-void ascend_host_nz2nd(void* dst, int64_t dst_row_stride_bytes, const void* src, int64_t column_block_stride, int m, int n,
-                       int dst_type, float scale, const void* scales, int relu, int add) {
-    host::Nz2NdArgs args{static_cast<const float*>(src), column_block_stride, m, n, scale, static_cast<const float*>(scales),
-                         relu != 0, add != 0};
+void ascend_host_nz2nd(void* dst, int64_t dst_row_stride_bytes, const void* src, int64_t column_block_stride,
+                       int m, int n, int dst_type, float scale, const void* scales, int relu, int add) {
+    host::Nz2NdArgs args{static_cast<const float*>(src),    column_block_stride, m,       n, scale,
+                         static_cast<const float*>(scales), relu != 0,           add != 0};
     auto* to = static_cast<uint8_t*>(dst);
     switch (static_cast<ElementType>(dst_type)) {
         case ElementType::f32: return host::nz2nd_f32(to, dst_row_stride_bytes, args);

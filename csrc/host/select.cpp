@@ -35,7 +35,8 @@ uint64_t enabled_state() {
     return static_cast<uint64_t>(high) << 32 | low;
 }
 
-// Linux gives a process the 8 KB tile state only on request; without it the first tile instruction is a SIGILL.
+// Linux gives a process the 8 KB tile state only on request; without it the first tile instruction is a
+// SIGILL.
 bool request_tile_state() {
     constexpr long kArchReqXcompPerm = 0x1023, kXfeatureTileData = 18;
     return syscall(SYS_arch_prctl, kArchReqXcompPerm, kXfeatureTileData) == 0;
@@ -47,10 +48,12 @@ unsigned detect() {
     if (!all(basic.ecx, {12, 27, 28, 29})) return levels;  // FMA, OSXSAVE, AVX, F16C
     const uint64_t state = enabled_state();
     // x86-64-v3: BMI1, AVX2, BMI2, and LZCNT, MOVBE
-    if ((state & 6) != 6 || !all(extended.ebx, {3, 5, 8}) || !all(amd.ecx, {5}) || !all(basic.ecx, {22})) return levels;
+    if ((state & 6) != 6 || !all(extended.ebx, {3, 5, 8}) || !all(amd.ecx, {5}) || !all(basic.ecx, {22}))
+        return levels;
     levels |= 1u << static_cast<int>(Level::avx2);
     // AVX512 F, DQ, CD, BW, VL, and VBMI, VBMI2
-    if ((state & 0xe6) != 0xe6 || !all(extended.ebx, {16, 17, 28, 30, 31}) || !all(extended.ecx, {1, 6})) return levels;
+    if ((state & 0xe6) != 0xe6 || !all(extended.ebx, {16, 17, 28, 30, 31}) || !all(extended.ecx, {1, 6}))
+        return levels;
     levels |= 1u << static_cast<int>(Level::avx512);
     // AVX512_BF16; AMX-BF16, AMX-TILE, AMX-INT8
     if ((state >> 17 & 3) != 3 || !all(more.eax, {5}) || !all(extended.edx, {22, 24, 25})) return levels;
@@ -119,7 +122,8 @@ bool set_level(const char* name, std::string* reason) {
     bool known = false;
     for (const char* other : kNames) known |= std::string(name) == other;
     if (reason)
-        *reason = std::string("host level \"") + name + (known ? "\" is not supported by this machine" : "\" is unknown") +
+        *reason = std::string("host level \"") + name +
+                  (known ? "\" is not supported by this machine" : "\" is unknown") +
                   "; available here: " + offered;
     return false;
 }
@@ -128,13 +132,13 @@ void mmad(const MmadArgs& args) {
     if (args.m > 0 && args.n > 0 && args.k > 0) ops().mmad(args);
 }
 
-void nd2nz(uint8_t* dst, const uint8_t* src, int rows, int row_bytes, int64_t src_row_stride_bytes, int64_t n_stride,
-           int64_t c0_stride) {
+void nd2nz(uint8_t* dst, const uint8_t* src, int rows, int row_bytes, int64_t src_row_stride_bytes,
+           int64_t n_stride, int64_t c0_stride) {
     ops().nd2nz(dst, src, rows, row_bytes, src_row_stride_bytes, n_stride, c0_stride);
 }
 
-void dn2nz(uint8_t* dst, const uint8_t* src, int rows, int columns, int element_bytes, int64_t src_column_stride_bytes,
-           int64_t n_stride, int64_t c0_stride) {
+void dn2nz(uint8_t* dst, const uint8_t* src, int rows, int columns, int element_bytes,
+           int64_t src_column_stride_bytes, int64_t n_stride, int64_t c0_stride) {
     ops().dn2nz(dst, src, rows, columns, element_bytes, src_column_stride_bytes, n_stride, c0_stride);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How does an MMAD run on AMX tiles? Strips are packed, then 2 x 2 tiles of C stay in registers over the whole k.
+// How does an MMAD run on AMX tiles? Strips are packed, then 2 x 2 tiles of C stay in registers over the
+// whole k.
 #include <optional>
 
 #include "host/avx512/intrinsics.h"
@@ -25,8 +26,8 @@ struct alignas(64) TileConfig {
     uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
 };
 
-// Loading a configuration takes 70 ns, comparing the present one 10. It stays loaded, as oneDNN leaves its own, which
-// another operator on this thread may have done in between.
+// Loading a configuration takes 70 ns, comparing the present one 10. It stays loaded, as oneDNN leaves its
+// own, which another operator on this thread may have done in between.
 void configure_tiles() {
     static const TileConfig wanted;
     alignas(64) TileConfig present;
@@ -42,19 +43,23 @@ struct COfCall {
 
     explicit COfCall(const MmadArgs& call) : args(call) {
         if (args.bias && args.n % 16)
-            std::memcpy(last_bias, args.bias + args.n / 16 * 16, sizeof(float) * static_cast<size_t>(args.n % 16));
+            std::memcpy(last_bias, args.bias + args.n / 16 * 16,
+                        sizeof(float) * static_cast<size_t>(args.n % 16));
     }
     float* at(int m1, int n1) const { return args.c + (static_cast<int64_t>(n1) * m1_count + m1) * 256; }
     const float* bias(int n1) const { return n1 * 16 + 16 <= args.n ? args.bias + n1 * 16 : last_bias; }
     bool whole(int m1, int n1) const { return m1 * 16 + 16 <= args.m && n1 * 16 + 16 <= args.n; }
     void copy_live(float* to, const float* from, int m1, int n1) const {
-        const int rows = args.m - m1 * 16 < 16 ? args.m - m1 * 16 : 16, columns = args.n - n1 * 16 < 16 ? args.n - n1 * 16 : 16;
-        for (int i = 0; i < rows; ++i) std::memcpy(to + i * 16, from + i * 16, sizeof(float) * static_cast<size_t>(columns));
+        const int rows = args.m - m1 * 16 < 16 ? args.m - m1 * 16 : 16,
+                  columns = args.n - n1 * 16 < 16 ? args.n - n1 * 16 : 16;
+        for (int i = 0; i < rows; ++i)
+            std::memcpy(to + i * 16, from + i * 16, sizeof(float) * static_cast<size_t>(columns));
     }
     // One fractal without AMX; operands are decoded when they are first needed.
     void exact(int m1, int n1) const {
         if (!operands) {
-            has_large_scale = generic::has_large_scale(generic::operand_a(args)) || generic::has_large_scale(generic::operand_b(args));
+            has_large_scale = generic::has_large_scale(generic::operand_a(args)) ||
+                              generic::has_large_scale(generic::operand_b(args));
             operands.emplace(args);
         }
         if (has_large_scale)
@@ -66,7 +71,8 @@ struct COfCall {
     mutable std::optional<FmaOperands> operands;
 };
 
-// Tile numbers are literals in the instructions: C is tile 2i + j, strip i of A is tile 4 + i, strip j of B is tile 6 + j.
+// Tile numbers are literals in the instructions: C is tile 2i + j, strip i of A is tile 4 + i, strip j of B
+// is tile 6 + j.
 #define ASCEND_AMX_LOAD_C(tile, i, j)                                      \
     do {                                                                   \
         if (!c.args.init)                                                  \
@@ -76,21 +82,21 @@ struct COfCall {
         else                                                               \
             _tile_zero(tile);                                              \
     } while (0)
-#define ASCEND_AMX_STORE_C(tile, i, j)                                   \
-    do {                                                                 \
-        if (c.whole(m1 + i, n1 + j)) {                                   \
-            _tile_stored(tile, c.at(m1 + i, n1 + j), 64);                \
-        } else {                                                         \
-            _tile_stored(tile, edge, 64);                                \
-            c.copy_live(c.at(m1 + i, n1 + j), edge, m1 + i, n1 + j);     \
-        }                                                                \
+#define ASCEND_AMX_STORE_C(tile, i, j)                               \
+    do {                                                             \
+        if (c.whole(m1 + i, n1 + j)) {                               \
+            _tile_stored(tile, c.at(m1 + i, n1 + j), 64);            \
+        } else {                                                     \
+            _tile_stored(tile, edge, 64);                            \
+            c.copy_live(c.at(m1 + i, n1 + j), edge, m1 + i, n1 + j); \
+        }                                                            \
     } while (0)
-#define ASCEND_AMX_MULTIPLY(tile, a_tile, b_tile)     \
-    do {                                              \
-        if constexpr (kS8)                            \
-            _tile_dpbssd(tile, a_tile, b_tile);       \
-        else                                          \
-            _tile_dpbf16ps(tile, a_tile, b_tile);     \
+#define ASCEND_AMX_MULTIPLY(tile, a_tile, b_tile) \
+    do {                                          \
+        if constexpr (kS8)                        \
+            _tile_dpbssd(tile, a_tile, b_tile);   \
+        else                                      \
+            _tile_dpbf16ps(tile, a_tile, b_tile); \
     } while (0)
 
 // One product of kM x kN fractals of C, complete when it returns.
@@ -118,11 +124,12 @@ void multiply(const COfCall& c, const uint8_t* a, const uint8_t* b, int tiles, i
     if constexpr (kM == 2 && kN == 2) ASCEND_AMX_STORE_C(3, 1, 1);
 }
 
-// 2 x 2 whole fractals of C; their tiles stay in registers until the next block wants those. A tile store occupies the
-// core for 16 cycles and overlaps only with multiplications of other tiles: at k = 64 and C in the second-level cache,
-// storing tile by tile between the next block's first products took 3.6 us instead of 4.7 for 256 x 128.
+// 2 x 2 whole fractals of C; their tiles stay in registers until the next block wants those. A tile store
+// occupies the core for 16 cycles and overlaps only with multiplications of other tiles: at k = 64 and C in
+// the second-level cache, storing tile by tile between the next block's first products took 3.6 us instead
+// of 4.7 for 256 x 128.
 struct Pending {
-    float* left = nullptr;   // column of two fractals in tiles 0 and 2, and the one beside it in tiles 1 and 3
+    float* left = nullptr;  // column of two fractals in tiles 0 and 2, and the one beside it in tiles 1 and 3
     float* right = nullptr;
 
     void store() {
@@ -137,8 +144,8 @@ struct Pending {
 
 // `meanwhile` runs while the matrix unit is busy: packing of what the next blocks need.
 template <bool kS8, typename Meanwhile>
-void multiply_2x2(const COfCall& c, const uint8_t* a, const uint8_t* b, int tiles, int m1, int n1, Pending& pending,
-                  Meanwhile meanwhile) {
+void multiply_2x2(const COfCall& c, const uint8_t* a, const uint8_t* b, int tiles, int m1, int n1,
+                  Pending& pending, Meanwhile meanwhile) {
     const int64_t strip_bytes = static_cast<int64_t>(tiles) * kTileBytes;
     _tile_loadd(4, a, 64);
     _tile_loadd(6, b, 64);
@@ -176,7 +183,10 @@ template <typename Packer, bool kIsA>
 class PackedStrips {
 public:
     PackedStrips(const Packer& packer, ScratchSlot slot, int strips)
-        : packer_(packer), tiles_(packer.tiles()), strips_(strips), strip_bytes_(static_cast<int64_t>(tiles_) * kTileBytes),
+        : packer_(packer),
+          tiles_(packer.tiles()),
+          strips_(strips),
+          strip_bytes_(static_cast<int64_t>(tiles_) * kTileBytes),
           data_(scratch(slot, static_cast<size_t>(strip_bytes_ * (kIsA ? 4 : strips)))) {}
 
     // Packs up to `count` more tiles of the strips below `end`.
@@ -217,7 +227,8 @@ void run(const MmadArgs& args, const PackA& pack_a, const PackB& pack_b) {
     const int tiles = pack_a.tiles(), m1_count = ceil_div(args.m, 16), n1_count = ceil_div(args.n, 16);
     PackedStrips<PackA, true> a(pack_a, ScratchSlot::a, m1_count);
     PackedStrips<PackB, false> b(pack_b, ScratchSlot::b, n1_count);
-    const int a_share = ceil_div(2 * tiles, n1_count / 2 > 0 ? n1_count / 2 : 1);  // tiles of the next two strips per block
+    const int a_share =
+        ceil_div(2 * tiles, n1_count / 2 > 0 ? n1_count / 2 : 1);  // tiles of the next two strips per block
     configure_tiles();
     Pending pending;
     for (int m1 = 0; m1 < m1_count; m1 += 2) {

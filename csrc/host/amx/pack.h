@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // How do L0 fractals become AMX tiles? What every packer shares: ranges, clean fractals, the transpose for B.
 //
-// A tile holds 16 rows of 64 bytes. For A that is 32 k of bf16 per row; for B, 16 columns of C with the two k of a pair
-// side by side: row p, dword n = (k of pair p) of column n. s8 packs the same bytes with 64 k per tile.
-// The order of k within a tile is free as long as A and B use the same one; each packer takes what unpacks cheapest.
+// A tile holds 16 rows of 64 bytes. For A that is 32 k of bf16 per row; for B, 16 columns of C with the two k
+// of a pair side by side: row p, dword n = (k of pair p) of column n. s8 packs the same bytes with 64 k per
+// tile. The order of k within a tile is free as long as A and B use the same one; each packer takes what
+// unpacks cheapest.
 //
 // A packer (pack_raw.h, pack_narrow.h, pack_split.h) has
 //     tiles()                            tiles per strip of 16 rows
@@ -24,8 +25,9 @@ using generic::Operand;
 
 constexpr int kTileBytes = 1024;
 
-// TDPBF16PS reads subnormals as 0 and flushes subnormal results. If all products of two strips are multiples of 2^-126,
-// so are all their sums, and nothing is lost. unit_exponent: all live elements are multiples of 2^unit_exponent.
+// TDPBF16PS reads subnormals as 0 and flushes subnormal results. If all products of two strips are multiples
+// of 2^-126, so are all their sums, and nothing is lost. unit_exponent: all live elements are multiples of
+// 2^unit_exponent.
 struct StripRange {
     int unit_exponent;
     static constexpr int kAllZero = 1 << 20;    // nothing to lose
@@ -34,7 +36,9 @@ struct StripRange {
     bool safe_with(StripRange other) const { return unit_exponent + other.unit_exponent >= -126; }
 };
 
-inline __m256i load32(const uint8_t* from) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)); }
+inline __m256i load32(const uint8_t* from) {
+    return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+}
 
 // The fractal if all of it is live, else a copy whose dead rows and dead k are 0.
 inline const uint8_t* clean_fractal(const Operand& operand, int strip, int k1, uint8_t* copy) {
@@ -60,7 +64,9 @@ void transpose_16x8(__m512i (&out)[8], const uint8_t* rows) {
         __m512i t[4];
         for (int j = 0; j < 4; ++j) {
             const uint8_t* from = rows + 16 * half + kRowStride * j;
-            const auto chunk = [&](int row) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + kRowStride * row)); };
+            const auto chunk = [&](int row) {
+                return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + kRowStride * row));
+            };
             t[j] = _mm512_inserti32x4(_mm512_castsi128_si512(chunk(0)), chunk(4), 1);
             t[j] = _mm512_inserti32x4(t[j], chunk(8), 2);
             t[j] = _mm512_inserti32x4(t[j], chunk(12), 3);

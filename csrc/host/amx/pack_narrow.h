@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 // How are fp8 and fp4 packed? Decoded to bf16, the e8m0 scale folded into the exponent; both are exact.
 //
-// Order of k: fp8, pair p < 8: k = 4p, 4p+2; pair 8+p: k = 4p+1, 4p+3 (even bytes, then odd bytes, of each dword).
-// fp4, tile t of the two tiles of a fractal, pair p < 8: k = 8p+2t, 8p+4+2t; pair 8+p: one k later (nibbles of a word).
+// Order of k: fp8, pair p < 8: k = 4p, 4p+2; pair 8+p: k = 4p+1, 4p+3 (even bytes, then odd bytes, of each
+// dword). fp4, tile t of the two tiles of a fractal, pair p < 8: k = 8p+2t, 8p+4+2t; pair 8+p: one k later
+// (nibbles of a word).
 //
-// Scales: the decoded magnitude is a bf16 word lifted by kLift exponents, from which (kLift - scale exponent) exponents
-// are subtracted with saturation at 0, so that zero stays zero. Scales outside the range in which this is exact, NaN
-// scales, NaN and inf elements make the strip unsafe: it is left to the fp32 path.
+// Scales: the decoded magnitude is a bf16 word lifted by kLift exponents, from which (kLift - scale exponent)
+// exponents are subtracted with saturation at 0, so that zero stays zero. Scales outside the range in which
+// this is exact, NaN scales, NaN and inf elements make the strip unsafe: it is left to the fp32 path.
 #pragma once
 
 #include "host/amx/pack.h"
@@ -15,7 +16,7 @@ namespace ascend::host {
 namespace {
 namespace amx {
 
-constexpr int kLift = 80;                   // keeps the largest e5m2, 2^16, times the largest scale finite in bf16
+constexpr int kLift = 80;  // keeps the largest e5m2, 2^16, times the largest scale finite in bf16
 constexpr int kMaxScaleCode = 127 + kLift;  // kLift - scale exponent must not be negative
 
 // Exponents of the largest unit that divides all values, and of the smallest nonzero magnitude.
@@ -39,8 +40,9 @@ constexpr uint16_t lifted(float value, bool is_mx) {
     return static_cast<uint16_t>(word && is_mx ? word + (kLift << 7) : word);
 }
 
-// e4m3, e5m2: word = (code << shift) + entry[min(code, 2^mantissa bits + mantissa)]; the entries put the exponent right
-// and replace subnormals, which come first. Other types: word = entry[code], fp4 repeated over 32 entries.
+// e4m3, e5m2: word = (code << shift) + entry[min(code, 2^mantissa bits + mantissa)]; the entries put the
+// exponent right and replace subnormals, which come first. Other types: word = entry[code], fp4 repeated over
+// 32 entries.
 template <ElementType kType, bool kMx>
 constexpr WordTable make_word_table() {
     WordTable table{};
@@ -68,19 +70,24 @@ __m512i decode_fp8(__m512i codes, __m512i delta) {
     const __m512i magnitude = _mm512_and_si512(codes, _mm512_set1_epi16(0x7f));
     __m512i word;
     if constexpr (kType == ElementType::hif8) {
-        const __m512i low = _mm512_permutex2var_epi16(_mm512_load_si512(table), magnitude, _mm512_load_si512(table + 32));
-        const __m512i high = _mm512_permutex2var_epi16(_mm512_load_si512(table + 64), magnitude, _mm512_load_si512(table + 96));
+        const __m512i low =
+            _mm512_permutex2var_epi16(_mm512_load_si512(table), magnitude, _mm512_load_si512(table + 32));
+        const __m512i high = _mm512_permutex2var_epi16(_mm512_load_si512(table + 64), magnitude,
+                                                       _mm512_load_si512(table + 96));
         word = _mm512_mask_mov_epi16(low, _mm512_test_epi16_mask(magnitude, _mm512_set1_epi16(0x40)), high);
     } else {
         constexpr int kMantissa = kType == ElementType::e4m3 ? 3 : 2, kHidden = 1 << kMantissa;
         // (magnitude & (kHidden - 1)) | kHidden
-        const __m512i normal = _mm512_ternarylogic_epi32(magnitude, _mm512_set1_epi16(kHidden - 1), _mm512_set1_epi16(kHidden), 0xea);
-        const __m512i entry = _mm512_permutexvar_epi16(_mm512_min_epu16(magnitude, normal), _mm512_load_si512(table));
+        const __m512i normal = _mm512_ternarylogic_epi32(magnitude, _mm512_set1_epi16(kHidden - 1),
+                                                         _mm512_set1_epi16(kHidden), 0xea);
+        const __m512i entry =
+            _mm512_permutexvar_epi16(_mm512_min_epu16(magnitude, normal), _mm512_load_si512(table));
         word = _mm512_add_epi16(_mm512_slli_epi16(magnitude, 7 - kMantissa), entry);
     }
     if constexpr (kMx) word = _mm512_subs_epu16(word, delta);
     // word | (codes << 8 & 0x8000)
-    return _mm512_ternarylogic_epi32(word, _mm512_slli_epi16(codes, 8), _mm512_set1_epi16(static_cast<short>(0x8000)), 0xf8);
+    return _mm512_ternarylogic_epi32(word, _mm512_slli_epi16(codes, 8),
+                                     _mm512_set1_epi16(static_cast<short>(0x8000)), 0xf8);
 }
 
 // What the fp8 and fp4 packers watch for in a strip.
@@ -94,7 +101,8 @@ struct SeenNarrow {
 inline __m512i scale_delta(const Operand& operand, int strip, int group, SeenNarrow& seen) {
     const uint8_t* from = operand.scale + (strip * ceil_div(operand.k, 64) + group / 2) * 32;
     __m512i code = _mm512_cvtepu16_epi32(load32(from));
-    code = _mm512_and_si512(_mm512_srl_epi32(code, _mm_cvtsi32_si128(group % 2 * 8)), _mm512_set1_epi32(0xff));
+    code =
+        _mm512_and_si512(_mm512_srl_epi32(code, _mm_cvtsi32_si128(group % 2 * 8)), _mm512_set1_epi32(0xff));
     const __mmask16 live = static_cast<__mmask16>((1u << operand.live_rows(strip)) - 1);
     code = _mm512_mask_mov_epi32(_mm512_set1_epi32(127), live, code);
     seen.least_scale = _mm512_min_epu32(seen.least_scale, code);
@@ -135,9 +143,11 @@ struct Fp8 {
             const __m512i codes = _mm512_loadu_si512(fractal + i);
             if constexpr (kType == ElementType::hif8) {
                 seen.special |= _mm512_cmpeq_epi8_mask(codes, _mm512_set1_epi8(static_cast<char>(kHif8NaN)));
-                seen.special |= _mm512_cmpeq_epi8_mask(_mm512_and_si512(codes, _mm512_set1_epi8(0x7f)), _mm512_set1_epi8(kHif8Inf));
+                seen.special |= _mm512_cmpeq_epi8_mask(_mm512_and_si512(codes, _mm512_set1_epi8(0x7f)),
+                                                       _mm512_set1_epi8(kHif8Inf));
             } else {
-                seen.largest_code = _mm512_max_epu8(seen.largest_code, _mm512_and_si512(codes, _mm512_set1_epi8(0x7f)));
+                seen.largest_code =
+                    _mm512_max_epu8(seen.largest_code, _mm512_and_si512(codes, _mm512_set1_epi8(0x7f)));
             }
         }
     }
@@ -152,7 +162,8 @@ struct Fp8 {
         const __m512i shift = _mm512_inserti64x4(_mm512_setzero_si512(), _mm256_set1_epi16(8), 1);
         for (int r = 0; r < 16; ++r) {
             const __m512i row = _mm512_srlv_epi16(_mm512_broadcast_i64x4(load32(fractal + 32 * r)), shift);
-            const __m512i subtract = kMx ? _mm512_set1_epi32(static_cast<int>(delta[r])) : _mm512_setzero_si512();
+            const __m512i subtract =
+                kMx ? _mm512_set1_epi32(static_cast<int>(delta[r])) : _mm512_setzero_si512();
             _mm512_store_si512(out + 64 * r, decode_fp8<kType, kMx>(row, subtract));
         }
     }
@@ -166,7 +177,8 @@ struct Fp8 {
         transpose_16x8<32>(columns, fractal);
         for (int j = 0; j < 8; ++j) {
             _mm512_store_si512(out + 64 * j, decode_fp8<kType, kMx>(columns[j], delta));
-            _mm512_store_si512(out + 512 + 64 * j, decode_fp8<kType, kMx>(_mm512_srli_epi16(columns[j], 8), delta));
+            _mm512_store_si512(out + 512 + 64 * j,
+                               decode_fp8<kType, kMx>(_mm512_srli_epi16(columns[j], 8), delta));
         }
     }
 };
@@ -180,7 +192,8 @@ struct Fp4 {
     int tiles() const { return 2 * ceil_div(operand.k, 64); }
     StripRange range(const Seen& seen) const { return narrow_range<kType, kMx>(seen); }
 
-    // Words of the codes in the low nibble of `low` (the table ignores the rest) with the signs in bit 15 of `high`.
+    // Words of the codes in the low nibble of `low` (the table ignores the rest) with the signs in bit 15 of
+    // `high`.
     static __m512i decode(__m512i low, __m512i high, __m512i delta) {
         __m512i word = _mm512_permutexvar_epi16(low, _mm512_load_si512(kWordTable<kType, kMx>.word));
         if constexpr (kMx) word = _mm512_subs_epu16(word, delta);
@@ -194,14 +207,16 @@ struct Fp4 {
         if constexpr (kMx)
             for (int g = 0; g < 2; ++g) _mm512_store_si512(delta[g], group_delta(strip, t / 2, g, seen));
         const short down = static_cast<short>(t % 2 * 8);
-        const __m512i to_low = _mm512_inserti64x4(_mm512_set1_epi16(down), _mm256_set1_epi16(static_cast<short>(down + 4)), 1);
+        const __m512i to_low =
+            _mm512_inserti64x4(_mm512_set1_epi16(down), _mm256_set1_epi16(static_cast<short>(down + 4)), 1);
         const __m512i to_high = _mm512_sub_epi16(_mm512_set1_epi16(12), to_low);
         for (int r = 0; r < 16; ++r) {
             const __m512i row = _mm512_broadcast_i64x4(load32(fractal + 32 * r));
             // Dwords 0 .. 3 of each half are group 0, dwords 4 .. 7 group 1.
-            const __m512i subtract = _mm512_mask_set1_epi32(_mm512_set1_epi32(static_cast<int>(delta[0][r])), 0xf0f0,
-                                                            static_cast<int>(delta[1][r]));
-            _mm512_store_si512(out + 64 * r, decode(_mm512_srlv_epi16(row, to_low), _mm512_sllv_epi16(row, to_high), subtract));
+            const __m512i subtract = _mm512_mask_set1_epi32(_mm512_set1_epi32(static_cast<int>(delta[0][r])),
+                                                            0xf0f0, static_cast<int>(delta[1][r]));
+            _mm512_store_si512(out + 64 * r, decode(_mm512_srlv_epi16(row, to_low),
+                                                    _mm512_sllv_epi16(row, to_high), subtract));
         }
     }
 
@@ -214,10 +229,12 @@ struct Fp4 {
         __m512i columns[8];
         transpose_16x8<32>(columns, fractal);
         for (int i = 0; i < 2; ++i) {
-            const __m128i down = _mm_cvtsi32_si128(t % 2 * 8 + 4 * i), up = _mm_cvtsi32_si128(12 - t % 2 * 8 - 4 * i);
+            const __m128i down = _mm_cvtsi32_si128(t % 2 * 8 + 4 * i),
+                          up = _mm_cvtsi32_si128(12 - t % 2 * 8 - 4 * i);
             for (int j = 0; j < 8; ++j)
                 _mm512_store_si512(out + 512 * i + 64 * j,
-                                   decode(_mm512_srl_epi16(columns[j], down), _mm512_sll_epi16(columns[j], up), delta[j / 4]));
+                                   decode(_mm512_srl_epi16(columns[j], down),
+                                          _mm512_sll_epi16(columns[j], up), delta[j / 4]));
         }
     }
 

@@ -10,7 +10,8 @@ namespace ascend::host {
 namespace {
 namespace amx {
 
-// Smallest nonzero magnitude among bf16 words: of 2w - 1 as unsigned 16-bit numbers, where zeros are the largest.
+// Smallest nonzero magnitude among bf16 words: of 2w - 1 as unsigned 16-bit numbers, where zeros are the
+// largest.
 struct SmallestBf16 {
     __m512i key = _mm512_set1_epi16(-1);
 
@@ -19,7 +20,8 @@ struct SmallestBf16 {
     }
     StripRange range() const {
         const __m256i half = _mm256_min_epu16(_mm512_castsi512_si256(key), _mm512_extracti64x4_epi64(key, 1));
-        const __m128i least = _mm_minpos_epu16(_mm_min_epu16(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1)));
+        const __m128i least =
+            _mm_minpos_epu16(_mm_min_epu16(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1)));
         const int smallest = _mm_cvtsi128_si32(least) & 0xffff;
         if (smallest == 0xffff) return {StripRange::kAllZero};
         const int exponent_field = (smallest + 1) >> 8;
@@ -46,7 +48,8 @@ struct RawBytes {
         const uint8_t* left = clean_fractal(operand, strip, 2 * t, copies[0]);
         const uint8_t* right = clean_fractal(operand, strip, 2 * t + 1, copies[1]);
         for (int r = 0; r < 16; ++r) {
-            const __m512i row = _mm512_inserti64x4(_mm512_castsi256_si512(load32(left + 32 * r)), load32(right + 32 * r), 1);
+            const __m512i row =
+                _mm512_inserti64x4(_mm512_castsi256_si512(load32(left + 32 * r)), load32(right + 32 * r), 1);
             _mm512_store_si512(out + 64 * r, row);
             seen.see(row);
         }

@@ -9,7 +9,8 @@ namespace {
 
 struct F32x16 {
     static constexpr bool kIsFused = true;
-    static constexpr int kTileRows = 4, kTileBlocks = 1;  // 8 accumulators hide 4 cycles of latency on 2 ports
+    static constexpr int kTileRows = 4,
+                         kTileBlocks = 1;  // 8 accumulators hide 4 cycles of latency on 2 ports
 
     __m256 low, high;
 

@@ -9,7 +9,8 @@ namespace {
 
 struct F32x16 {
     static constexpr bool kIsFused = true;
-    static constexpr int kTileRows = 8, kTileBlocks = 2;  // 16 accumulators; 10 loads per 16 FMA, A from memory operands
+    static constexpr int kTileRows = 8,
+                         kTileBlocks = 2;  // 16 accumulators; 10 loads per 16 FMA, A from memory operands
 
     __m512 lanes;
 

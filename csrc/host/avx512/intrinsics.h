@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The x86 intrinsics, without GCC 12's false alarms: its headers initialise "undefined" registers with themselves and warn about it.
+// The x86 intrinsics, without GCC 12's false alarms: its headers initialise "undefined" registers with
+// themselves and warn about it.
 #pragma once
 
 #pragma GCC diagnostic push

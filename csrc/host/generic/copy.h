@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The portable bodies of host/copy.h; a level includes this file and replaces what pays. Internal linkage throughout.
+// The portable bodies of host/copy.h; a level includes this file and replaces what pays. Internal linkage
+// throughout.
 #pragma once
 
 #include <cstring>
@@ -14,13 +15,14 @@ namespace generic {
 
 constexpr int kUnitBytes = 32;
 
-inline void nd2nz(uint8_t* dst, const uint8_t* src, int rows, int row_bytes, int64_t src_row_stride_bytes, int64_t n_stride,
-           int64_t c0_stride) {
+inline void nd2nz(uint8_t* dst, const uint8_t* src, int rows, int row_bytes, int64_t src_row_stride_bytes,
+                  int64_t n_stride, int64_t c0_stride) {
     const int whole = row_bytes / kUnitBytes, rest = row_bytes % kUnitBytes;
     for (int r = 0; r < rows; ++r) {
         const uint8_t* from = src + r * src_row_stride_bytes;
         uint8_t* to = dst + r * n_stride * kUnitBytes;
-        for (int u = 0; u < whole; ++u) std::memcpy(to + u * c0_stride * kUnitBytes, from + u * kUnitBytes, kUnitBytes);
+        for (int u = 0; u < whole; ++u)
+            std::memcpy(to + u * c0_stride * kUnitBytes, from + u * kUnitBytes, kUnitBytes);
         if (rest) {
             to += whole * c0_stride * kUnitBytes;
             std::memset(to, 0, kUnitBytes);
@@ -30,8 +32,8 @@ inline void nd2nz(uint8_t* dst, const uint8_t* src, int rows, int row_bytes, int
 }
 
 template <typename T>
-void dn2nz_typed(uint8_t* dst, const uint8_t* src, int rows, int columns, int64_t src_column_stride_bytes, int64_t n_stride,
-                 int64_t c0_stride) {
+void dn2nz_typed(uint8_t* dst, const uint8_t* src, int rows, int columns, int64_t src_column_stride_bytes,
+                 int64_t n_stride, int64_t c0_stride) {
     constexpr int kPerUnit = kUnitBytes / static_cast<int>(sizeof(T));
     for (int c = 0; c < columns; c += kPerUnit) {
         const int live = columns - c < kPerUnit ? columns - c : kPerUnit;
@@ -39,17 +41,22 @@ void dn2nz_typed(uint8_t* dst, const uint8_t* src, int rows, int columns, int64_
         for (int r = 0; r < rows; ++r, to += n_stride * kUnitBytes) {
             T unit[kPerUnit] = {};
             for (int i = 0; i < live; ++i)
-                std::memcpy(&unit[i], src + (c + i) * src_column_stride_bytes + r * static_cast<int64_t>(sizeof(T)), sizeof(T));
+                std::memcpy(&unit[i],
+                            src + (c + i) * src_column_stride_bytes + r * static_cast<int64_t>(sizeof(T)),
+                            sizeof(T));
             std::memcpy(to, unit, sizeof unit);
         }
     }
 }
 
-inline void dn2nz(uint8_t* dst, const uint8_t* src, int rows, int columns, int element_bytes, int64_t src_column_stride_bytes,
-           int64_t n_stride, int64_t c0_stride) {
-    if (element_bytes == 1) dn2nz_typed<uint8_t>(dst, src, rows, columns, src_column_stride_bytes, n_stride, c0_stride);
-    if (element_bytes == 2) dn2nz_typed<uint16_t>(dst, src, rows, columns, src_column_stride_bytes, n_stride, c0_stride);
-    if (element_bytes == 4) dn2nz_typed<uint32_t>(dst, src, rows, columns, src_column_stride_bytes, n_stride, c0_stride);
+inline void dn2nz(uint8_t* dst, const uint8_t* src, int rows, int columns, int element_bytes,
+                  int64_t src_column_stride_bytes, int64_t n_stride, int64_t c0_stride) {
+    if (element_bytes == 1)
+        dn2nz_typed<uint8_t>(dst, src, rows, columns, src_column_stride_bytes, n_stride, c0_stride);
+    if (element_bytes == 2)
+        dn2nz_typed<uint16_t>(dst, src, rows, columns, src_column_stride_bytes, n_stride, c0_stride);
+    if (element_bytes == 4)
+        dn2nz_typed<uint32_t>(dst, src, rows, columns, src_column_stride_bytes, n_stride, c0_stride);
 }
 
 template <typename T>
@@ -100,8 +107,9 @@ void nz2nd(uint8_t* dst, int64_t dst_row_stride_bytes, const Nz2NdArgs& args) {
     for (int i = 0; i < args.m; ++i) {
         for (int j = 0; j < args.n; j += 16) {
             const int columns = args.n - j < 16 ? args.n - j : 16;
-            store_columns<Store>(dst + i * dst_row_stride_bytes + j * static_cast<int64_t>(sizeof(typename Store::Code)),
-                                 args.src + j / 16 * args.column_block_stride + i * 16, columns, j, args);
+            store_columns<Store>(
+                dst + i * dst_row_stride_bytes + j * static_cast<int64_t>(sizeof(typename Store::Code)),
+                args.src + j / 16 * args.column_block_stride + i * 16, columns, j, args);
         }
     }
 }

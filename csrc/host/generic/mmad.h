@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // How is an MMAD computed without a matrix unit? Decode to fp32, then multiply and add in ascending k.
 //
-// A level includes its f32x16.h (sixteen fp32 lanes) first; everything here then has internal linkage in that level's
-// translation unit. Vocabulary: a strip is 16 rows of A or B, the whole k of the call long.
+// A level includes its f32x16.h (sixteen fp32 lanes) first; everything here then has internal linkage in that
+// level's translation unit. Vocabulary: a strip is 16 rows of A or B, the whole k of the call long.
 #pragma once
 
 #include <cstring>
@@ -33,7 +33,9 @@ struct Operand {
     Rounding hf32_rounding;
 
     int strips() const { return ceil_div(rows, kStripRows); }
-    int live_rows(int strip) const { return rows - strip * kStripRows < kStripRows ? rows - strip * kStripRows : kStripRows; }
+    int live_rows(int strip) const {
+        return rows - strip * kStripRows < kStripRows ? rows - strip * kStripRows : kStripRows;
+    }
     const uint8_t* fractal(int strip, int k1) const {
         return data + (static_cast<int64_t>(k1) * strips() + strip) * kFractalBytes;
     }
@@ -78,7 +80,8 @@ void for_each_element_typed(const Operand& operand, int strip, Visit visit) {
         const int live = operand.k - k1 * kPerUnit < kPerUnit ? operand.k - k1 * kPerUnit : kPerUnit;
         for (int row = 0; row < rows; ++row)
             for (int i = 0; i < live; ++i)
-                visit(row, k1 * kPerUnit + i, element<kType>(fractal + row * kRowBytes, i, operand.hf32_rounding));
+                visit(row, k1 * kPerUnit + i,
+                      element<kType>(fractal + row * kRowBytes, i, operand.hf32_rounding));
     }
 }
 
@@ -99,11 +102,13 @@ void for_each_element(const Operand& operand, int strip, Visit visit) {
     }
 }
 
-// A strip is [16][k] (a broadcast of one element is a load), B strip [k][16] (sixteen columns of C side by side).
+// A strip is [16][k] (a broadcast of one element is a load), B strip [k][16] (sixteen columns of C side by
+// side).
 template <bool kIsA, typename T>
 void unpack_strip(T* out, const Operand& operand, int strip) {
     const int k = operand.k;
-    if (operand.live_rows(strip) < kStripRows) std::memset(out, 0, sizeof(T) * kStripRows * static_cast<size_t>(k));
+    if (operand.live_rows(strip) < kStripRows)
+        std::memset(out, 0, sizeof(T) * kStripRows * static_cast<size_t>(k));
     for_each_element(operand, strip, [=](int row, int kk, float value) {
         out[kIsA ? static_cast<int64_t>(row) * k + kk : kk * kStripRows + row] = static_cast<T>(value);
     });
@@ -116,7 +121,8 @@ void scale_strip(float* out, const Operand& operand, int strip) {
         for (int kk = 0; kk < k; kk += kGroup) {
             const float scale = e8m0_to_f32(operand.scale_code(strip, row, kk / kGroup));
             const int end = k - kk < kGroup ? k : kk + kGroup;
-            for (int i = kk; i < end; ++i) out[kIsA ? static_cast<int64_t>(row) * k + i : i * kStripRows + row] *= scale;
+            for (int i = kk; i < end; ++i)
+                out[kIsA ? static_cast<int64_t>(row) * k + i : i * kStripRows + row] *= scale;
         }
     }
 }
@@ -149,11 +155,13 @@ struct CBlock {
             if (!args.init)
                 std::memcpy(value[i], home + i * 16, sizeof(T) * static_cast<size_t>(columns));
             else if (args.bias)
-                std::memcpy(value[i], reinterpret_cast<const T*>(args.bias) + n1 * 16, sizeof(T) * static_cast<size_t>(columns));
+                std::memcpy(value[i], reinterpret_cast<const T*>(args.bias) + n1 * 16,
+                            sizeof(T) * static_cast<size_t>(columns));
         }
     }
     void store() const {
-        for (int i = 0; i < rows; ++i) std::memcpy(home + i * 16, value[i], sizeof(T) * static_cast<size_t>(columns));
+        for (int i = 0; i < rows; ++i)
+            std::memcpy(home + i * 16, value[i], sizeof(T) * static_cast<size_t>(columns));
     }
 };
 
@@ -188,7 +196,8 @@ private:
 
 // kRows rows of A times kBlocks strips of B; accumulators stay in registers over the whole k.
 template <int kRows, int kBlocks>
-void fma_rows(float* const (&c)[kBlocks], const float* a, int64_t a_stride, const float* const (&b)[kBlocks], int k) {
+void fma_rows(float* const (&c)[kBlocks], const float* a, int64_t a_stride, const float* const (&b)[kBlocks],
+              int k) {
     F32x16 sum[kRows][kBlocks];
     for (int i = 0; i < kRows; ++i)
         for (int j = 0; j < kBlocks; ++j) sum[i][j] = F32x16::load(c[j] + i * 16);
@@ -212,10 +221,11 @@ void fma_blocks(const MmadArgs& args, FmaOperands& operands, int m1, int n1) {
     const float* a = operands.a(m1);
     for (int i = 0; i < 16; i += kRows) {
         if constexpr (kBlocks == 1) {
-            fma_rows<kRows, 1>({first.value[i]}, a + static_cast<int64_t>(i) * args.k, args.k, {operands.b(n1)}, args.k);
+            fma_rows<kRows, 1>({first.value[i]}, a + static_cast<int64_t>(i) * args.k, args.k,
+                               {operands.b(n1)}, args.k);
         } else {
-            fma_rows<kRows, 2>({first.value[i], second.value[i]}, a + static_cast<int64_t>(i) * args.k, args.k,
-                               {operands.b(n1), operands.b(n1 + 1)}, args.k);
+            fma_rows<kRows, 2>({first.value[i], second.value[i]}, a + static_cast<int64_t>(i) * args.k,
+                               args.k, {operands.b(n1), operands.b(n1 + 1)}, args.k);
         }
     }
     first.store();
@@ -233,9 +243,9 @@ inline void mmad_fma(const MmadArgs& args) {
         for (int m1 = 0; m1 < m1_count; ++m1) fma_blocks<1>(args, operands, m1, n1);
 }
 
-// One fractal of C with products in double, where those of any two fp32 values, scales included, are exact; one rounding
-// to fp32 per addition. For fp32 on a level without FMA, and for scales so large that an operand times its scale
-// overflows fp32.
+// One fractal of C with products in double, where those of any two fp32 values, scales included, are exact;
+// one rounding to fp32 per addition. For fp32 on a level without FMA, and for scales so large that an operand
+// times its scale overflows fp32.
 inline void wide_block(const MmadArgs& args, int m1, int n1) {
     const Operand a = operand_a(args), b = operand_b(args);
     const size_t strip_floats = static_cast<size_t>(args.k) * kStripRows;
@@ -267,8 +277,8 @@ inline void mmad_wide(const MmadArgs& args) {
         for (int m1 = 0; m1 < ceil_div(args.m, 16); ++m1) wide_block(args, m1, n1);
 }
 
-// s8 on the fp32 path: the sum of kS8Chunk products is at most 2^10 * 2^14 = 2^24 in magnitude, so every partial sum is
-// an integer that fp32 holds exactly. Chunks are added up in int32, wrapping.
+// s8 on the fp32 path: the sum of kS8Chunk products is at most 2^10 * 2^14 = 2^24 in magnitude, so every
+// partial sum is an integer that fp32 holds exactly. Chunks are added up in int32, wrapping.
 inline void mmad_s8(const MmadArgs& args) {
     constexpr int kS8Chunk = 1024, kRows = F32x16::kTileRows;
     FmaOperands operands(args);
@@ -279,8 +289,8 @@ inline void mmad_s8(const MmadArgs& args) {
                 const int chunk = args.k - kk < kS8Chunk ? args.k - kk : kS8Chunk;
                 alignas(64) float sum[16][16] = {};
                 for (int i = 0; i < 16; i += kRows)
-                    fma_rows<kRows, 1>({sum[i]}, operands.a(m1) + static_cast<int64_t>(i) * args.k + kk, args.k,
-                                       {operands.b(n1) + kk * 16}, chunk);
+                    fma_rows<kRows, 1>({sum[i]}, operands.a(m1) + static_cast<int64_t>(i) * args.k + kk,
+                                       args.k, {operands.b(n1) + kk * 16}, chunk);
                 for (int i = 0; i < 16; ++i)
                     for (int j = 0; j < 16; ++j) c.value[i][j] += static_cast<int32_t>(sum[i][j]);
             }
@@ -292,7 +302,8 @@ inline void mmad_s8(const MmadArgs& args) {
 inline void mmad(const MmadArgs& args) {
     if (args.a_type == ElementType::s8) return mmad_s8(args);
     const bool exact_in_f32 = F32x16::kIsFused || args.a_type != ElementType::f32;
-    if (!exact_in_f32 || has_large_scale(operand_a(args)) || has_large_scale(operand_b(args))) return mmad_wide(args);
+    if (!exact_in_f32 || has_large_scale(operand_a(args)) || has_large_scale(operand_b(args)))
+        return mmad_wide(args);
     mmad_fma(args);
 }
 

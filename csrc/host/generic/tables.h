@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What is the value of each 8-bit and 4-bit code? Tables for the MMAD paths, built by the compiler from csrc/formats.
+// What is the value of each 8-bit and 4-bit code? Tables for the MMAD paths, built by the compiler from
+// csrc/formats.
 #pragma once
 
 #include "formats/element_type.h"

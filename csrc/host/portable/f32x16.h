@@ -8,8 +8,9 @@ namespace ascend::host {
 namespace {
 
 struct F32x16 {
-    static constexpr bool kIsFused = false;                  // fma() rounds the product: exact anyway for all but fp32
-    static constexpr int kTileRows = 2, kTileBlocks = 1;     // accumulators: rows of A x strips of B, within 16 registers
+    static constexpr bool kIsFused = false;  // fma() rounds the product: exact anyway for all but fp32
+    static constexpr int kTileRows = 2,
+                         kTileBlocks = 1;  // accumulators: rows of A x strips of B, within 16 registers
 
     typedef float Lanes __attribute__((vector_size(16)));
     Lanes part[4];
