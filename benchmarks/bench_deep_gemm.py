@@ -16,7 +16,7 @@ sys.path[:0] = [str(Path(__file__).parent / "deep_gemm"), str(Path(__file__).par
 
 import ascend_sim  # noqa: E402
 import bf16_gemm  # noqa: E402
-import fp8_gemm  # noqa: E402
+import fp8_fp4_gemm  # noqa: E402
 import report  # noqa: E402
 
 
@@ -25,7 +25,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="JSON instead of a table")
     parser.add_argument("--full", action="store_true", help="full mode instead of timing mode")
     arguments = parser.parse_args()
-    rows = bf16_gemm.ROWS + fp8_gemm.ROWS + fp8_gemm.ROWS_TO_COME
+    rows = bf16_gemm.ROWS + fp8_fp4_gemm.ROWS
     order = ["peak", "others", "M=128 or N=576"]
     rows.sort(key=lambda row: (order.index(row.group), row.run is None))
     with ascend_sim.mode("full" if arguments.full else "timing"):

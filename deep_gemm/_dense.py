@@ -4,6 +4,7 @@
 import torch
 
 from ascend_sim import backends
+from ascend_sim.backends import settings
 from deep_gemm._door import Door
 from deep_gemm.epilogue import Alpha, Epilogue, FP8Quantization, Identity
 
@@ -11,18 +12,18 @@ from deep_gemm.epilogue import Alpha, Epilogue, FP8Quantization, Identity
 AXES = {"nt": ("mk", "nk"), "nn": ("mk", "kn"), "tn": ("km", "kn"), "tt": ("km", "nk")}
 
 
-def sizes(door: Door, suffix: str, a: torch.Tensor, b: torch.Tensor) -> tuple[int, int, int] | None:
-    """(m, n, k) if the shapes of a and b agree. Both are known to have two dimensions."""
+def sizes(door: Door, suffix: str, a_shape, b_shape, a_text: str = "", b_text: str = "") -> tuple[int, int, int] | None:
+    """(m, n, k) if the shapes of a and b, in elements and two-dimensional, agree. The texts are how messages say them."""
     a_axes, b_axes = AXES[suffix]
-    size = dict(zip(a_axes, a.shape, strict=True))
+    size = dict(zip(a_axes, a_shape, strict=True))
     m, k = size["m"], size["k"]
-    n, b_k = b.shape[b_axes.index("n")], b.shape[b_axes.index("k")]
+    n, b_k = b_shape[b_axes.index("n")], b_shape[b_axes.index("k")]
     if b_k != k:
         hint = ""
         if n == k:          # b would fit with its axes swapped
             other = suffix[0] + ("n" if suffix[1] == "t" else "t")
             hint = f" For b stored as [{', '.join(AXES[other][1])}] call {door.function.removesuffix(suffix)}{other}."
-        door.refuse(f"b has shape {list(b.shape)}; expected [{', '.join(b_axes)}] with k = {k}, as in a {list(a.shape)}.{hint}")
+        door.refuse(f"b has shape {b_text or list(b_shape)}; expected [{', '.join(b_axes)}] with k = {k}, as in a {a_text or list(a_shape)}.{hint}")
         return None
     return m, n, k
 
@@ -65,7 +66,7 @@ def check_epilogue(door: Door, alpha, epilogue) -> float | None:
 def prepare_output(door: Door, d: torch.Tensor, c: torch.Tensor | None, k: int, tensors: dict[str, torch.Tensor]) -> bool:
     """Closes the door, brings C into d, and does what needs no kernel. Returns whether one is still needed."""
     door.close()
-    if d.numel() == 0:
+    if d.numel() == 0 or settings.deep_gemm.dry_run:
         return False
     backends.check_tensors(door.function, tensors)
     if c is not None and c.data_ptr() != d.data_ptr():

@@ -51,7 +51,7 @@ def _bf16_gemm(suffix: str, a, b, d, c, compiled_dims, alpha, epilogue) -> None:
         for name, value in (("a", a), ("b", b)):
             door.dtype(name, value, torch.bfloat16)
             door.major(name, value)
-        mnk = sizes(door, suffix, a, b)
+        mnk = sizes(door, suffix, a.shape, b.shape)
     if mnk is not None:
         check_output(door, d, c, *mnk[:2])
     door.compiled_dims(compiled_dims)

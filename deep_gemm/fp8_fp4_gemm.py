@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""D = C + alpha * A @ B for block-scaled fp8 operands: signatures and checks. Definition: ascend_sim/backends/torch/deep_gemm/fp8_fp4_gemm.py."""
+"""D = C + alpha * A @ B for block-scaled fp8 and fp4 operands: signatures and checks. Definition: ascend_sim/backends/torch/deep_gemm/fp8_fp4_gemm.py."""
 
 import torch
 
 from ascend_sim import backends
 from deep_gemm._dense import AXES, check_epilogue, check_output, prepare_output, sizes
 from deep_gemm._door import Door
+from deep_gemm._operands import Quantised, check_pair, check_quantised
 from deep_gemm._scales import check_scale, check_scale_values, granularities
 
 __all__ = [f"{family}_gemm_{suffix}" for family in ("fp8_fp4", "fp8") for suffix in ("nt", "nn", "tn", "tt")]
@@ -13,12 +14,14 @@ __all__ = [f"{family}_gemm_{suffix}" for family in ("fp8_fp4", "fp8") for suffix
 
 def fp8_fp4_gemm_nt(a, b, d, c=None, recipe=None, recipe_a=None, recipe_b=None, compiled_dims="nk", disable_ue8m0_cast=False,
                     alpha=None, epilogue=None) -> None:
-    """D = C + alpha * (A @ B.T), written into `d`, where A and B are e4m3 times one power of two per 32 elements of k.
+    """D = C + alpha * (A @ B.T), written into `d`, where A and B are e4m3 or e2m1 times one power of two per 32 elements of k.
 
     a: (data, sf)   data [m, k] float8_e4m3fn, sf [ceil(m / gran_m), ceil(k / 32)] fp32, or [.., ceil(k / 64)] int16
     b: (data, sf)   data [n, k] float8_e4m3fn, sf [ceil(n / gran_n), ..] likewise
-       data and sf each with unit stride on either axis. fp32 scales are non-negative powers of two; an int16 holds the UE8M0 exponents
-       of two neighbouring blocks, the even one in the low byte (docs/layouts.md, "Scale pairs"). A = data * sf[row // gran_m, k // 32]
+       data and sf each with unit stride on either axis. Data may be FP4: int8, two codes a byte along the axis of unit stride, which is
+       stored at half its size, [m, k / 2] or [m / 2, k] (docs/layouts.md, "FP4 pairs"). Both FP8, only b FP4, or both FP4.
+       fp32 scales are non-negative powers of two; an int16 holds the UE8M0 exponents of two neighbouring blocks, the even one in the low
+       byte (docs/layouts.md, "Scale pairs"). A = data * sf[row // gran_m, k // 32]
     d: [m, n] bf16 or fp32, rows contiguous; the only tensor written
     c: shape and dtype of d; None overwrites; c is d accumulates in place; any other c is copied into d first and stays as it is
     recipe: (gran_m, gran_n, 32), or recipe_a = (gran_m, 32) and recipe_b = (gran_n, 32), of which a missing one is (1, 32); gran_m and
@@ -26,86 +29,69 @@ def fp8_fp4_gemm_nt(a, b, d, c=None, recipe=None, recipe_a=None, recipe_b=None, 
     compiled_dims: which of m, n, k the real library compiles in; checked, no effect here
     disable_ue8m0_cast: True refuses scales that have to be converted (fp32)
     alpha, epilogue: a factor on the fp32 sum, given by either (deep_gemm.epilogue.Alpha); not by both
-    Edges: m or n = 0 writes nothing; k = 0 gives d = c, or zeros. No size has to be a multiple of anything; what lies beyond k counts as 0.
+    Edges: m or n = 0 writes nothing; k = 0 gives d = c, or zeros. No size has to be a multiple of anything, but the packed axis of
+       FP4 data is even; what lies beyond k counts as 0.
     Values: exact products, fp32 sums, times alpha in fp32, round to nearest even; with c, a second rounding in d's dtype (the chip adds there).
-    Time: 8192 MAC/cycle/core, and a launch of the scale transform before it unless sf is in its result's layout; see
-       benchmarks/deep_gemm/fp8_gemm.py. Published times do not include the transform.
-    Parity: a tensor whose two strides are both 1 warns (the Ascend library refuses it as ambiguous); it is taken as K-major.
-    Raises: ValueError for shapes, strides, recipes, scale values and devices, TypeError for types, NotImplementedError for FP4 data
-       (int8, float4_e2m1fn_x2), before d is touched.
+    Time: 8192 MAC/cycle/core, FP4 x FP4 16384; FP8 x FP4 as FP8 x FP8, its B expanded by vector cores. Before it a launch of the
+       scale transform, unless sf is in its result's layout. See benchmarks/deep_gemm/fp8_fp4_gemm.py; published times are without the transform.
+    Parity: a tensor whose two strides are both 1 warns (the Ascend library refuses it as ambiguous); it is taken as K-major. So does
+       FP4 data of dtype float4_e2m1fn_x2.
+    Raises: ValueError for shapes, strides, recipes, scale values and devices, TypeError for types, also for FP4 x FP8, before d is touched.
     Source: DeepGEMM-Ascend 0.1.0; docs/deep_gemm.md, "Dense GEMM".
     """
-    _fp8_gemm("nt", a, b, d, c, recipe, recipe_a, recipe_b, compiled_dims, disable_ue8m0_cast, alpha, epilogue)
+    _fp8_fp4_gemm("nt", a, b, d, c, recipe, recipe_a, recipe_b, compiled_dims, disable_ue8m0_cast, alpha, epilogue)
 
 
 def fp8_fp4_gemm_nn(a, b, d, c=None, recipe=None, recipe_a=None, recipe_b=None, compiled_dims="nk", disable_ue8m0_cast=False,
                     alpha=None, epilogue=None) -> None:
     """D = C + alpha * (A @ B), written into `d`: a [m, k], b [k, n], d [m, n]; scales oriented as their data. All else as fp8_fp4_gemm_nt."""
-    _fp8_gemm("nn", a, b, d, c, recipe, recipe_a, recipe_b, compiled_dims, disable_ue8m0_cast, alpha, epilogue)
+    _fp8_fp4_gemm("nn", a, b, d, c, recipe, recipe_a, recipe_b, compiled_dims, disable_ue8m0_cast, alpha, epilogue)
 
 
 def fp8_fp4_gemm_tn(a, b, d, c=None, recipe=None, recipe_a=None, recipe_b=None, compiled_dims="mn", disable_ue8m0_cast=False,
                     alpha=None, epilogue=None) -> None:
     """D = C + alpha * (A.T @ B), written into `d`: a [k, m], b [k, n], d [m, n]; scales oriented as their data. All else as fp8_fp4_gemm_nt."""
-    _fp8_gemm("tn", a, b, d, c, recipe, recipe_a, recipe_b, compiled_dims, disable_ue8m0_cast, alpha, epilogue)
+    _fp8_fp4_gemm("tn", a, b, d, c, recipe, recipe_a, recipe_b, compiled_dims, disable_ue8m0_cast, alpha, epilogue)
 
 
 def fp8_fp4_gemm_tt(a, b, d, c=None, recipe=None, recipe_a=None, recipe_b=None, compiled_dims="mn", disable_ue8m0_cast=False,
                     alpha=None, epilogue=None) -> None:
     """D = C + alpha * (A.T @ B.T), written into `d`: a [k, m], b [n, k], d [m, n]; scales oriented as their data. All else as fp8_fp4_gemm_nt."""
-    _fp8_gemm("tt", a, b, d, c, recipe, recipe_a, recipe_b, compiled_dims, disable_ue8m0_cast, alpha, epilogue)
+    _fp8_fp4_gemm("tt", a, b, d, c, recipe, recipe_a, recipe_b, compiled_dims, disable_ue8m0_cast, alpha, epilogue)
 
 
 # The older names; the identical objects.
 fp8_gemm_nt, fp8_gemm_nn, fp8_gemm_tn, fp8_gemm_tt = fp8_fp4_gemm_nt, fp8_fp4_gemm_nn, fp8_fp4_gemm_tn, fp8_fp4_gemm_tt
 
-_FP4 = (torch.int8, torch.float4_e2m1fn_x2)
 
-
-def _fp8_gemm(suffix: str, a, b, d, c, recipe, recipe_a, recipe_b, compiled_dims, disable_ue8m0_cast, alpha, epilogue) -> None:
+def _fp8_fp4_gemm(suffix: str, a, b, d, c, recipe, recipe_a, recipe_b, compiled_dims, disable_ue8m0_cast, alpha, epilogue) -> None:
     door = Door(f"fp8_fp4_gemm_{suffix}")
     a_axes, b_axes = AXES[suffix]
-    _refuse_fp4(door, a, b)
     grans = granularities(door, recipe, recipe_a, recipe_b)
-    operands_are_fine = all([_check_data(door, "a", a), _check_data(door, "b", b)])
-    mnk = sizes(door, suffix, a[0], b[0]) if operands_are_fine else None
+    qa, qb = check_quantised(door, "a", a, a_axes), check_quantised(door, "b", b, b_axes)
+    mnk = None
+    if qa and qb and check_pair(door, qa, qb):
+        mnk = sizes(door, suffix, qa.shape, qb.shape, qa.described(), qb.described())
     if mnk is not None:
         m, n, k = mnk
         if grans is not None:
-            check_scale(door, "sfa (a[1])", a[1], m, k, grans[0], a_axes, disable_ue8m0_cast)
-            check_scale(door, "sfb (b[1])", b[1], n, k, grans[1], b_axes, disable_ue8m0_cast)
+            check_scale(door, "sfa (a[1])", qa.sf, m, k, grans[0], a_axes, disable_ue8m0_cast)
+            check_scale(door, "sfb (b[1])", qb.sf, n, k, grans[1], b_axes, disable_ue8m0_cast)
         check_output(door, d, c, m, n)
     door.compiled_dims(compiled_dims)
     factor = check_epilogue(door, alpha, epilogue)
     if door.is_open:
-        tensors = {"a": a[0], "sfa": a[1], "b": b[0], "sfb": b[1], "d": d} | ({} if c is None else {"c": c})
+        tensors = {"a": qa.data, "sfa": qa.sf, "b": qb.data, "sfb": qb.sf, "d": d} | ({} if c is None else {"c": c})
         door.same_device(tensors)
         if m and n and door.is_open:
-            check_scale_values(door, "sfa (a[1])", a[1])
-            check_scale_values(door, "sfb (b[1])", b[1])
+            check_scale_values(door, "sfa (a[1])", qa.sf)
+            check_scale_values(door, "sfb (b[1])", qb.sf)
         if prepare_output(door, d, c, k, tensors):
-            a, b = (operand if axes[1] == "k" else (operand[0].T, operand[1].T) for operand, axes in ((a, a_axes), (b, b_axes)))
             run = backends.operation("deep_gemm", "fp8_fp4_gemm", "fp8_fp4_gemm_nt")
-            run(tuple(a), tuple(b), d, c=None if c is None else d, recipe_a=(grans[0], 32), recipe_b=(grans[1], 32),
+            run(_k_last(qa, a_axes), _k_last(qb, b_axes), d, c=None if c is None else d, recipe_a=(grans[0], 32), recipe_b=(grans[1], 32),
                 compiled_dims=compiled_dims, disable_ue8m0_cast=disable_ue8m0_cast, alpha=factor)
     door.close()
 
 
-def _refuse_fp4(door: Door, a, b) -> None:
-    for name, operand in (("a", a), ("b", b)):
-        data = operand[0] if isinstance(operand, (tuple, list)) and operand else None
-        if isinstance(data, torch.Tensor) and data.dtype in _FP4:
-            raise NotImplementedError(
-                f"{door.function}: {name} holds FP4 data ({str(data.dtype).removeprefix('torch.')}), which is not supported yet; "
-                "supported: float8_e4m3fn for both operands."
-            )
-
-
-def _check_data(door: Door, name: str, operand) -> bool:
-    """(data, sf) with data a float8_e4m3fn matrix; sf is looked at once the sizes are known."""
-    if not isinstance(operand, (tuple, list)) or len(operand) != 2:
-        return door.refuse(f"{name} is of type {type(operand).__name__}; expected a pair (data, sf).", TypeError)
-    data, _ = operand
-    if not door.tensor(f"{name}[0]", data, (2,)):
-        return False
-    return all([door.dtype(f"{name}[0]", data, torch.float8_e4m3fn), door.major(f"{name}[0]", data)])
+def _k_last(operand: Quantised, axes: str) -> tuple[torch.Tensor, torch.Tensor]:
+    return (operand.data, operand.sf) if axes[1] == "k" else (operand.data.T, operand.sf.T)

@@ -4,7 +4,7 @@
 import torch
 
 from ascend_sim import backends
-from ascend_sim.backends import host
+from ascend_sim.backends import host, settings
 from deep_gemm._door import Door
 from deep_gemm._scales import GRAN_K, check_granularity, check_scale_values, unit_stride
 
@@ -46,7 +46,7 @@ def transform_sf_into_required_layout(sf, mn, k, recipe, num_groups=None, is_sfa
     door.close()
 
     batch, pairs = tuple(sf.shape[:-2]), (k + 63) // 64
-    if mn * pairs == 0 or 0 in batch:
+    if mn * pairs == 0 or 0 in batch or settings.deep_gemm.dry_run:
         return torch.empty((*batch, pairs, mn), dtype=torch.int16, device=sf.device).transpose(-2, -1)
     if _is_in_layout(sf, gran_mn):
         return sf

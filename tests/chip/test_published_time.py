@@ -9,21 +9,25 @@ import pytest
 import torch
 from ascend_sim import _C
 
-PEAK = [("bf16", 4096, 7168, 16384, 2229.9), ("fp8", 4096, 7168, 16384, 1117.6)]
+PEAK = [("bf16", 4096, 7168, 16384, 2229.9), ("fp8", 4096, 7168, 16384, 1117.6), ("fp8xfp4", 4096, 7168, 16384, 1117.8),
+        ("fp4", 4096, 7168, 16384, 565.6)]
 LARGE = [("fp8", 4096, 24576, 1536, 362.2), ("fp8", 4096, 4096, 7168, 282.9)]
 # Limited by how much a core can have under way; hbm.latency was chosen on these.
 THIN = [("fp8", 128, 2112, 7168, 15.0), ("fp8", 128, 24576, 1536, 20.6), ("fp8", 128, 7168, 16384, 54.8),
         ("fp8", 128, 7168, 2048, 10.1), ("fp8", 4096, 576, 7168, 54.6)]
 
 
-def gemm(dtype: str, m: int, n: int, k: int):
-    def operand(mn):
-        if dtype == "bf16":
-            return torch.empty(mn, k, dtype=torch.bfloat16, device="npu")
-        return (torch.empty(mn, k, dtype=torch.float8_e4m3fn, device="npu"),
-                torch.empty(-(-k // 64), mn, dtype=torch.int16, device="npu").T)
-    a, b, d = operand(m), operand(n), torch.empty(m, n, dtype=torch.bfloat16, device="npu")
-    function = getattr(deep_gemm, f"{dtype}_gemm_nt")
+def operand(number_format: str, mn: int, k: int):
+    if number_format == "bf16":
+        return torch.empty(mn, k, dtype=torch.bfloat16, device="npu")
+    dtype, bytes_of_k = (torch.int8, k // 2) if number_format == "fp4" else (torch.float8_e4m3fn, k)
+    return torch.empty(mn, bytes_of_k, dtype=dtype, device="npu"), torch.empty(-(-k // 64), mn, dtype=torch.int16, device="npu").T
+
+
+def gemm(formats: str, m: int, n: int, k: int):
+    a_format, b_format = formats.split("x") if "x" in formats else (formats, formats)
+    a, b, d = operand(a_format, m, k), operand(b_format, n, k), torch.empty(m, n, dtype=torch.bfloat16, device="npu")
+    function = deep_gemm.bf16_gemm_nt if formats == "bf16" else deep_gemm.fp8_fp4_gemm_nt
     with ascend_sim.mode("timing"):
         _C.flush_l2(0)
         with ascend_sim.profile(timeline=False) as p:

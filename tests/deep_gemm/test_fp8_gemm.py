@@ -163,7 +163,7 @@ def ones(*shape):
 FAULTS = [
     ("a_is_no_pair", {"a": lambda a, sf: a}, TypeError, r"a is of type Tensor; expected a pair \(data, sf\)"),
     ("data_is_bf16", {"a": lambda a, sf: (a.bfloat16(), sf)}, TypeError, r"a\[0\] has dtype bfloat16; expected float8_e4m3fn"),
-    ("fp4", {"a": lambda a, sf: (a.view(torch.int8), sf)}, NotImplementedError, "a holds FP4 data .* supported: float8_e4m3fn"),
+    ("fp4", {"a": lambda a, sf: (a.view(torch.int8), sf)}, TypeError, "Unsupported operand dtypes: FP4 .int8. a with FP8"),
     ("sf_is_fp64", {"a": lambda a, sf: (a, sf.double())}, TypeError, r"sfa \(a\[1\]\) has dtype float64; expected float32 or int16"),
     ("sf_of_gran_k_128", {"a": lambda a, sf: (a, sf[:, :1].contiguous())}, ValueError, r"sfa .* has shape \[32, 1\]; expected \[32, 3\], \[ceil\(m / 1\), ceil\(k / 32\)\]"),
     ("sf_has_no_unit_stride", {"a": lambda a, sf: (a, ones(64, 6).to(sf.device)[::2, ::2])}, ValueError, "sfa .* has strides"),

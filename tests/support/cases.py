@@ -57,8 +57,8 @@ def place(values: torch.Tensor, device, mn_major: bool = False, gap: int = 0) ->
 
 
 def _poison(dtype: torch.dtype) -> int:
-    """Bits of a NaN; for scale pairs two NaN exponents."""
-    return {torch.bfloat16: 0x7FC1, torch.float32: 0x7FC00001, torch.float8_e4m3fn: 0x7F, torch.int16: -1}[dtype]
+    """Bits of a NaN; for scale pairs two NaN exponents, for FP4 pairs 6 and -6."""
+    return {torch.bfloat16: 0x7FC1, torch.float32: 0x7FC00001, torch.float8_e4m3fn: 0x7F, torch.int16: -1, torch.int8: 0xF7}[dtype]
 
 
 def bf16(mn: int, k: int, device, seed: int, mn_major: bool = False, gap: int = 0) -> Operand:
@@ -71,14 +71,37 @@ def fp8(mn: int, k: int, device, seed: int, mn_major: bool = False, gap: int = 0
     random = generator(seed)
     codes = torch.randint(0, 254, (mn, k), generator=random, dtype=torch.uint8)
     codes += (codes >= 0x7F).to(torch.uint8)                    # leaves out 0x7F; 0xFF is not reached
-    blocks = -(-k // GRAN_K)
-    exponents = torch.randint(-9, -6, (-(-mn // gran_mn), blocks), generator=random)
+    data = place(codes.view(torch.float8_e4m3fn), device, mn_major, gap)
+    sf, scales = _scales(random, -9, mn, k, gran_mn, sf_dtype)
+    return Operand((data, place(sf, device, mn_major, gap)), codes.numpy().view(ml_dtypes.float8_e4m3fn).astype(np.float32) * scales)
+
+
+def fp4(mn: int, k: int, device, seed: int, mn_major: bool = False, gap: int = 0, gran_mn: int = 1, sf_dtype=torch.float32) -> Operand:
+    """Uniform over all e2m1 codes; scales out of 0.25, 0.5, 1. Packed along the axis of unit stride, which is even."""
+    random = generator(seed)
+    codes = torch.randint(0, 16, (mn, k), generator=random, dtype=torch.uint8)
+    data = place(pack_fp4(codes, mn_major), device, mn_major, gap)
+    sf, scales = _scales(random, -2, mn, k, gran_mn, sf_dtype)
+    return Operand((data, place(sf, device, mn_major, gap)), codes.numpy().view(ml_dtypes.float4_e2m1fn).astype(np.float32) * scales)
+
+
+QUANTISED = {"fp8": fp8, "fp4": fp4}
+
+
+def pack_fp4(codes: torch.Tensor, mn_major: bool = False) -> torch.Tensor:
+    """int8 [mn, k / 2], or [mn / 2, k] if MN-major, of uint8 codes [mn, k]: the even element in the low nibble."""
+    if mn_major:
+        return (codes[0::2] | codes[1::2] << 4).view(torch.int8)
+    return (codes[:, 0::2] | codes[:, 1::2] << 4).view(torch.int8)
+
+
+def _scales(random: torch.Generator, lowest: int, mn: int, k: int, gran_mn: int, sf_dtype) -> tuple[torch.Tensor, np.ndarray]:
+    """Scales out of 2^lowest and the next two powers: as a function takes them, and as float32 [mn, k]."""
+    exponents = torch.randint(lowest, lowest + 3, (-(-mn // gran_mn), -(-k // GRAN_K)), generator=random)
     sf = torch.ldexp(torch.ones(exponents.shape), exponents)
     if sf_dtype == torch.int16:
         sf = torch.from_numpy(scale_pairs(sf.numpy()))
-    data = place(codes.view(torch.float8_e4m3fn), device, mn_major, gap)
-    scales = np.repeat(np.repeat(np.ldexp(np.float32(1), exponents.numpy()), gran_mn, axis=0)[:mn], GRAN_K, axis=1)[:, :k]
-    return Operand((data, place(sf, device, mn_major, gap)), codes.numpy().view(ml_dtypes.float8_e4m3fn).astype(np.float32) * scales)
+    return sf, np.repeat(np.repeat(np.ldexp(np.float32(1), exponents.numpy()), gran_mn, axis=0)[:mn], GRAN_K, axis=1)[:, :k]
 
 
 def scale_pairs(sf: np.ndarray) -> np.ndarray:

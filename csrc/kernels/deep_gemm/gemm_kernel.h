@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT
-// D[m, n] (+)= alpha * A[m, k] @ B[n, k]^T for bf16 and for MX fp8 with block scales: the kernel both share.
+// D[m, n] (+)= alpha * A[m, k] @ B[n, k]^T for bf16, and for fp8 and fp4 with block scales: the kernel they share.
 // Path: GM -MTE2-> L1 -MTE1-> L0A, L0B -M-> L0C -FIX-> UB of vector core 1 -MTE3-> GM, or L0C -FIX-> GM.
 // Limit: per k of a 256 x 256 block in bf16, M takes 65536/4096 = 16 cycles, MTE2 1024 B / 100 B = 10.2, MTE1 4: M.
 //
 // Flags. MTE2->MTE1 "full", MTE1->MTE2 "free": one id per L1 stage; stages of scales follow from kScaleFlag on.
 // MTE1->M "L0 full" and M->MTE1 "L0 free": ids 0, 1.
 // M and FIX share L0C through unit flags. FIX and vector core 1 count UB stages up (16+s) and down (s).
+// FP8 x FP4: B comes from vector core 0 instead of MTE2, see dequant.h; MTE1 waits for both.
 #pragma once
 
 #include "isa/kernel.h"
+#include "kernels/deep_gemm/dequant.h"
 #include "kernels/deep_gemm/tile.h"
 
 namespace ascend::deep_gemm {
@@ -42,14 +44,18 @@ constexpr int kVectorCore1 = 16;  // added to a cross-core id
 struct Span {
     int64_t begin;
     int size;    // live
-    int padded;  // rows that take part in MMADs: a transposed 8-bit load yields 32 at a time
+    int padded;  // rows that take part in MMADs: a transposed load yields 32 (8-bit), 64 (4-bit) at a time
 };
 
-template <class T>
+// A and B: element types in global memory. The cube multiplies A's; a narrower B is expanded to it on the way.
+template <class A, class B>
 struct Gemm {
-    static constexpr int kBytes = sizeof(T);
-    static constexpr int kUnit = 32 / kBytes;  // elements of k in 32 bytes
-    static constexpr bool kScaled = std::is_same_v<T, float8_e4m3_t>;
+    using T = A;
+    static constexpr int kBits = isa::kElementBits<T>;
+    static constexpr int kUnit = 256 / kBits;         // elements of k in 32 bytes
+    static constexpr int kStored = kBits == 4 ? 2 : 1;  // elements in one T
+    static constexpr bool kScaled = kBits != 16;
+    static constexpr bool kExpandsB = !std::is_same_v<A, B>;
     static constexpr int kKGrain = kScaled ? 64 : 16;  // k of an MMAD is a multiple (MX), or is padded to it in L1
 
     const GemmArgs& g;
@@ -64,7 +70,7 @@ struct Gemm {
     Span span(int64_t index, int block, int64_t extent, bool mn_major) const {
         const int64_t begin = index * block;
         const int size = static_cast<int>(std::min<int64_t>(block, extent - begin));
-        return {begin, size, kScaled && mn_major ? static_cast<int>(align_up(size, 32)) : size};
+        return {begin, size, kScaled && mn_major ? static_cast<int>(align_up(size, kUnit)) : size};
     }
     Span span_m(int64_t id) const { return span(block_at(t, id).m, t.block_m, g.m, g.a.mn_major); }
     Span span_n(int64_t id) const { return span(block_at(t, id).n, t.block_n, g.n, g.b.mn_major); }
@@ -74,8 +80,9 @@ struct Gemm {
 
     // ---- L1: data stages from 0, scale stages behind them -----------------------------------------------------------
 
-    int64_t a_bytes() const { return int64_t{t.block_m} * t.block_k * kBytes; }
-    int64_t b_bytes() const { return int64_t{t.block_n} * t.block_k * kBytes; }
+    static constexpr int64_t bytes_of(int64_t elements) { return elements * kBits / 8; }
+    int64_t a_bytes() const { return bytes_of(int64_t{t.block_m} * t.block_k); }
+    int64_t b_bytes() const { return bytes_of(int64_t{t.block_n} * t.block_k); }
     int pairs_per_stage() const { return t.block_k / 64 * t.scale_blocks; }
     T* l1_a(int stage) const { return at<T>(stage * (a_bytes() + b_bytes())); }
     T* l1_b(int stage) const { return at<T>(stage * (a_bytes() + b_bytes()) + a_bytes()); }
@@ -94,11 +101,11 @@ struct Gemm {
     void load_k_major(const Operand& x, Span rows, int64_t k_begin, int k, T* l1) const {
         const int rows16 = static_cast<int>(align_up(rows.size, 16));
         asc_set_gm2l1_nz_para(1, 1, rows16, 0);
-        asc_copy_gm2l1_nd2nz(l1, reinterpret_cast<T*>(x.data + rows.begin * x.row_stride) + k_begin, x.row_stride,
-                             asc_load_l2_cache_mode{0}, rows.size, k, 0, 0);
+        asc_copy_gm2l1_nd2nz(l1, reinterpret_cast<T*>(x.data + rows.begin * x.row_stride + bytes_of(k_begin)), x.row_stride,
+                             asc_load_l2_cache_mode{0}, rows.size, k / kStored, 0, 0);
         const int units = static_cast<int>(ceil_div(k, kUnit)), wanted = static_cast<int>(align_up(k, kKGrain)) / kUnit;
         if (units < wanted)
-            asc_fill_l1(reinterpret_cast<uint16_t*>(l1 + int64_t{units} * rows16 * kUnit), 0,
+            asc_fill_l1(at_unit(l1, int64_t{units} * rows16), 0,
                         {.repeat = 1, .blk_num = static_cast<uint64_t>(rows16), .dst_gap = 0});
     }
 
@@ -106,14 +113,16 @@ struct Gemm {
     void load_mn_major(const Operand& x, Span columns, int64_t k_begin, int k, T* l1) const {
         const int k16 = static_cast<int>(align_up(k, kKGrain));
         asc_set_gm2l1_nz_para(1, 1, k16, 0);
-        asc_copy_gm2l1_nd2nz(l1, reinterpret_cast<T*>(x.data + k_begin * x.row_stride) + columns.begin, x.row_stride,
-                             asc_load_l2_cache_mode{0}, k, columns.size, 0, 0);
+        asc_copy_gm2l1_nd2nz(l1, reinterpret_cast<T*>(x.data + k_begin * x.row_stride + bytes_of(columns.begin)), x.row_stride,
+                             asc_load_l2_cache_mode{0}, k, columns.size / kStored, 0, 0);
         if (k < k16)
-            asc_fill_l1(reinterpret_cast<uint16_t*>(l1 + int64_t{k} * kUnit), 0,
+            asc_fill_l1(at_unit(l1, k), 0,
                         {.repeat = static_cast<uint64_t>(ceil_div(columns.size, kUnit)),
                          .blk_num = static_cast<uint64_t>(k16 - k),
                          .dst_gap = static_cast<uint64_t>(k)});
     }
+
+    static uint16_t* at_unit(T* l1, int64_t unit) { return reinterpret_cast<uint16_t*>(reinterpret_cast<uintptr_t>(l1) + unit * 32); }
 
     void load(const Operand& x, Span mn, int64_t k_block, T* l1) const {
         const int64_t k_begin = k_block * t.block_k;
@@ -129,10 +138,12 @@ struct Gemm {
         asc_set_gm2l1_nz_para(1, 1, pairs_per_stage(), 0);
         asc_copy_gm2l1_nd2nz(l1, x.scales + first_pair * x.scale_stride + mn.begin, x.scale_stride * 2,
                              asc_load_l2_cache_mode{0}, pairs, mn.size, 0, 0);
-        const int64_t loaded = ceil_div(mn.size, 16);
-        if (loaded * 16 < mn.padded)
+        const int64_t loaded = ceil_div(mn.size, 16), wanted = ceil_div(mn.padded, 16);
+        if (loaded < wanted)
             asc_fill_l1(l1 + loaded * pairs_per_stage() * 16, 0,
-                        {.repeat = 1, .blk_num = static_cast<uint64_t>(pairs), .dst_gap = 0});
+                        {.repeat = static_cast<uint64_t>(wanted - loaded),
+                         .blk_num = static_cast<uint64_t>(pairs),
+                         .dst_gap = static_cast<uint64_t>(pairs_per_stage() - pairs)});
     }
 
     // One k block of one tile. One cursor loads, another multiplies behind it.
@@ -174,7 +185,7 @@ struct Gemm {
         const int stage = stage_of(c);
         asc_sync_wait(PIPE_MTE1, PIPE_MTE2, stage);
         if (!a_stays || c.step < k_blocks) load(g.a, m, c.k_block, l1_a(stage));
-        load(g.b, n, c.k_block, l1_b(stage));
+        if constexpr (!kExpandsB) load(g.b, n, c.k_block, l1_b(stage));
         asc_sync_notify(PIPE_MTE2, PIPE_MTE1, stage);
     }
 
@@ -237,13 +248,14 @@ struct Gemm {
         const bool ends_chunk = kScaled && (last_block || (c.k_block + 1) % t.scale_blocks == 0);
         if (begins_chunk(c)) asc_sync_wait(PIPE_MTE2, PIPE_MTE1, kScaleFlag + scale_stage);
         asc_sync_wait(PIPE_MTE2, PIPE_MTE1, stage);
+        if constexpr (kExpandsB) asc_sync_intra_wait(PIPE_MTE1, stage);
         for (int k = 0; k < k_live; k += t.mad_k) {
             const int mad_k = std::min(t.mad_k, k_live - k);
             const int l0_stage = static_cast<int>(l0_step++ % kL0Stages);
             const int64_t l0_base = l0_stage * int64_t{kL0aBytes / kL0Stages};
             const int64_t padded_k = align_up(mad_k, kKGrain);
             const int first_pair = static_cast<int>((c.k_block % t.scale_blocks) * t.block_k + k) / 64;
-            const auto l0_of = [&](int mad, int index) { return l0_base + index * int64_t{mad} * padded_k * kBytes; };
+            const auto l0_of = [&](int mad, int index) { return l0_base + bytes_of(index * int64_t{mad} * padded_k); };
             asc_sync_wait(PIPE_M, PIPE_MTE1, l0_stage);
             for (int i = 0; i < t.splits_m; ++i)
                 if (const Span rows = part(m, t.mad_m(), i); rows.size)
@@ -258,6 +270,7 @@ struct Gemm {
             const bool last = last_block && k + mad_k == k_live;
             if (k + mad_k == k_live) {
                 asc_sync_notify(PIPE_MTE1, PIPE_MTE2, stage);
+                if constexpr (kExpandsB) asc_sync_intra_arrive(PIPE_MTE1, stage);
                 if (ends_chunk) asc_sync_notify(PIPE_MTE1, PIPE_MTE2, kScaleFlag + scale_stage);
             }
             asc_sync_notify(PIPE_MTE1, PIPE_M, l0_stage);
@@ -336,7 +349,10 @@ struct Gemm {
     // ---- the two programs -------------------------------------------------------------------------------------------
 
     void cube() const {
-        for (int stage = 0; stage < t.l1_stages; ++stage) asc_sync_notify(PIPE_MTE1, PIPE_MTE2, stage);
+        for (int stage = 0; stage < t.l1_stages; ++stage) {
+            asc_sync_notify(PIPE_MTE1, PIPE_MTE2, stage);
+            if constexpr (kExpandsB) asc_sync_intra_arrive(PIPE_MTE1, stage);
+        }
         for (int stage = 0; kScaled && stage < kScaleStages; ++stage)
             asc_sync_notify(PIPE_MTE1, PIPE_MTE2, kScaleFlag + stage);
         for (int stage = 0; stage < kL0Stages; ++stage) asc_sync_notify(PIPE_M, PIPE_MTE1, stage);
@@ -361,7 +377,32 @@ struct Gemm {
         for (int stage = 0; stage < kL0Stages; ++stage) asc_sync_wait(PIPE_M, PIPE_MTE1, stage);
     }
 
+    // Vector core 0: the B of every k block, in the order in which the cube multiplies them.
+    void expand_b() const {
+        Fp4Expander expander(g.b.mn_major ? kMaxBlockFp4 : t.block_k);
+        expander.begin();
+        for (Cursor c{block_idx}; c.tile < tiles; advance(c)) {
+            const Span n = span_n(c.tile);
+            const int k = live_k(c.k_block), stage = stage_of(c);
+            const int64_t k_begin = c.k_block * t.block_k, l1 = reinterpret_cast<intptr_t>(l1_b(stage));
+            const int n16 = static_cast<int>(align_up(n.size, 16)), k64 = static_cast<int>(align_up(k, kKGrain));
+            // As load_mn_major and load_k_major leave it.
+            if (g.b.mn_major)
+                expander.expand({.gm = g.b.data + k_begin * g.b.row_stride + n.begin / 2, .line_stride = g.b.row_stride,
+                                 .lines = k, .elements = n.size, .l1_lines = k64,
+                                 .l1_units = n.padded / 32, .l1_pitch = k64, .l1 = l1}, stage);
+            else
+                expander.expand({.gm = g.b.data + n.begin * g.b.row_stride + k_begin / 2, .line_stride = g.b.row_stride,
+                                 .lines = n.size, .elements = k, .l1_lines = n.size,
+                                 .l1_units = k64 / 32, .l1_pitch = n16, .l1 = l1}, stage);
+        }
+        expander.end();
+        for (int stage = 0; stage < t.l1_stages; ++stage) asc_sync_intra_wait(PIPE_MTE3, stage);
+    }
+
     void vector() const {
+        if constexpr (kExpandsB)
+            if (asc_get_sub_block_id() == 0) return expand_b();
         if (asc_get_sub_block_id() != 1 || t.direct_store) return;
         for (int stage = 0; stage < kUbStages; ++stage) asc_sync_intra_arrive(PIPE_MTE3, stage);
         if (g.accumulate) g.d_fp32 ? asc_set_atomic_add_float() : asc_set_atomic_add_bfloat();
@@ -415,9 +456,9 @@ struct Gemm {
     }
 };
 
-template <class T>
+template <class A, class B>
 void gemm_entry(const uint8_t* args) {
-    const Gemm<T> gemm{*reinterpret_cast<const GemmArgs*>(args)};
+    const Gemm<A, B> gemm{*reinterpret_cast<const GemmArgs*>(args)};
     if (isa::on_cube_core())
         gemm.cube();
     else
@@ -427,26 +468,27 @@ void gemm_entry(const uint8_t* args) {
 // ---- host side ------------------------------------------------------------------------------------------------------
 
 // The fields all dense GEMMs share: see bf16_gemm.cpp.
-template <class T>
+template <class A, class B = A>
 void run_gemm(const char* name, Device& device, int stream, FieldReader& fields) {
+    using G = Gemm<A, B>;
     GemmArgs g{};
     g.m = fields.integer("m");
     g.n = fields.integer("n");
     g.k = fields.integer("k");
-    const auto operand = [&](const std::string& x) {
+    const auto operand = [&](const std::string& x, size_t stored_bytes) {
         Operand o{};
         o.data = reinterpret_cast<uint8_t*>(fields.address(x.c_str()));
         const int64_t row = fields.integer((x + "_row_stride").c_str()), column = fields.integer((x + "_col_stride").c_str());
         o.mn_major = column != 1;
-        o.row_stride = (o.mn_major ? column : row) * static_cast<int64_t>(sizeof(T));
-        if (Gemm<T>::kScaled) {
+        o.row_stride = (o.mn_major ? column : row) * static_cast<int64_t>(stored_bytes);
+        if (G::kScaled) {
             o.scales = reinterpret_cast<uint16_t*>(fields.address(("sf" + x).c_str()));
             o.scale_stride = fields.integer(("sf" + x + "_stride").c_str());
         }
         return o;
     };
-    g.a = operand("a");
-    g.b = operand("b");
+    g.a = operand("a", sizeof(A));
+    g.b = operand("b", sizeof(B));
     g.d = reinterpret_cast<uint8_t*>(fields.address("d"));
     g.d_row_stride = fields.integer("d_row_stride");
     g.d_fp32 = fields.integer("d_is_fp32") != 0;
@@ -458,20 +500,28 @@ void run_gemm(const char* name, Device& device, int stream, FieldReader& fields)
     if (g.m <= 0 || g.n <= 0 || g.k <= 0)
         throw std::invalid_argument(format("%s: m, n and k must be positive, got %lld, %lld, %lld", name,
                                            (long long)g.m, (long long)g.n, (long long)g.k));
+    const auto check_even = [&](const char* operand, const Operand& x, int64_t mn, bool is_packed) {
+        if (is_packed && (x.mn_major ? mn : g.k) % 2)
+            throw std::invalid_argument(format("%s: the packed axis of %s has %lld elements; it must be even", name, operand,
+                                               (long long)(x.mn_major ? mn : g.k)));
+    };
+    check_even("a", g.a, g.m, isa::kElementBits<A> == 4);
+    check_even("b", g.b, g.n, isa::kElementBits<B> == 4);
     const ChipSpec& chip = chip_spec();
     const int64_t d_row_bytes = g.d_row_stride * (g.d_fp32 ? 4 : 2);
-    // A transposed 8-bit load yields rows 32 at a time; FIX must drain them all, and only UB has room for the surplus.
+    // A transposed load yields rows 32 or 64 at a time; FIX must drain them all, and only UB has room for the surplus.
     const auto whole = [](const Operand& x, int64_t extent) {
-        return !(Gemm<T>::kScaled && x.mn_major) || align_up(extent, 32) == align_up(extent, 8);
+        return !(G::kScaled && x.mn_major) || align_up(extent, G::kUnit) == align_up(extent, 8);
     };
     const bool d_aligned = reinterpret_cast<uint64_t>(g.d) % 32 == 0 && d_row_bytes % 32 == 0 && whole(g.a, g.m) &&
                            whole(g.b, g.n);
-    const Problem problem{g.m, g.n, g.k, static_cast<int>(sizeof(T)), Gemm<T>::kScaled, g.a.mn_major, g.b.mn_major,
+    const Problem problem{g.m, g.n, g.k, G::kBits, isa::kElementBits<B>, G::kScaled, g.a.mn_major, g.b.mn_major,
                           g.d_fp32, g.accumulate, g.has_alpha, d_aligned,
                           cores > 0 ? std::min(cores, chip.cores) : chip.cores};
     g.tile = select_tile(problem, chip);
     g.blocks = static_cast<int>(std::min<int64_t>(problem.cores, g.tile.m_blocks * g.tile.n_blocks));
-    const Kernel kernel{name, g.tile.direct_store ? CoreType::cube : CoreType::mix, gemm_entry<T>,
+    const bool cube_only = g.tile.direct_store && !G::kExpandsB;
+    const Kernel kernel{name, cube_only ? CoreType::cube : CoreType::mix, gemm_entry<A, B>,
                         /*data_independent=*/true, /*disjoint_atomics=*/true};
     launch(kernel, device, {g.blocks, stream, describe(g.tile)}, &g);
 }

@@ -20,12 +20,17 @@ inline int64_t align_up(int64_t x, int64_t y) { return ceil_div(x, y) * y; }
 
 struct Problem {
     int64_t m, n, k;
-    int element_bytes;       // of A and B: 2 bf16, 1 fp8
+    int bits;                // of an element of A, and of B as the cube multiplies it: 16 bf16, 8 fp8, 4 fp4
+    int b_bits;              // of an element of B in global memory: `bits`, or 4 if vector core 0 expands it
     bool scaled;             // MX: int16 pairs of block scales
     bool a_mn_major, b_mn_major;
     bool d_fp32, accumulate, has_alpha;
     bool d_aligned;          // base and row stride of D are multiples of 32 bytes
     int cores;
+
+    bool expands_b() const { return b_bits != bits; }
+    int64_t k_bytes(int64_t elements) const { return elements * bits / 8; }
+    int mn_unit() const { return std::max(16, 256 / bits); }  // rows of an MN-major operand that come together
 };
 
 // Blocks and stages of one launch. Extents in elements, sizes in bytes.
@@ -38,7 +43,7 @@ struct Tile {
     bool direct_store;           // FIX writes global memory; otherwise L0C -> UB -> vector core 1 -> global memory
     int64_t m_blocks, n_blocks;
     double cost_cycles;
-    int64_t loaded_rows;         // of A and B by all blocks; times k, what passes L2
+    int64_t loaded_bits;         // per k, of A and B by all blocks: what passes L2
 
     int mad_m() const { return block_m / splits_m; }
     int mad_n() const { return block_n / splits_n; }
@@ -47,30 +52,33 @@ struct Tile {
 constexpr int kL0Stages = 2;
 constexpr int kScaleStages = 2;
 constexpr int kMaxStagesScaled = 4, kMaxStages = 8;
-constexpr int kMaxBlock = 512;
+constexpr int kMaxBlock = 512, kMaxBlockFp4 = 256;  // the latter also where B is expanded
+constexpr int kMaxExpandedK = 512;
 constexpr int64_t kMadBytes = kL0cBytes / 2;
 
 // Inputs of the heuristics as published (22.1): they choose tiles; the chip file times them.
 struct Heuristics {
     static constexpr double gm_bytes_per_s = 3500e9, l2_bytes_per_s = 4500e9;
     static constexpr double gm_to_l1_bytes_per_cycle = 256, l1_to_l0_bytes_per_cycle = 256, fix_bytes_per_cycle = 128;
-    static constexpr double mad_issue_cycles_b16 = 64, mad_issue_cycles_b8 = 116;
+    static constexpr double expand_bytes_per_cycle = 64;  // FP4 to E4M3 on one vector core
+    static constexpr double mad_issue_cycles(int bits) { return bits == 16 ? 64 : bits == 8 ? 116 : 40; }
 };
 
 // Fills in what follows from the block: k extents, stages. False if the block does not fit.
 inline bool complete(const Problem& p, Tile& t) {
     const int64_t rows = t.block_m + t.block_n;
-    const int k_unit = 256 / p.element_bytes;
+    const int k_unit = 2048 / p.bits;  // 256 bytes of a row
     const auto scale_bytes = [&](int block_k) {
         return p.scaled ? int64_t{kScaleStages} * rows * 2 * (block_k / 64) * t.scale_blocks : 0;
     };
     const auto stages = [&](int block_k) {
         const int64_t free = kL1Bytes - scale_bytes(block_k);
-        return std::min<int64_t>(p.scaled ? kMaxStagesScaled : kMaxStages, free / (rows * block_k * p.element_bytes));
+        return std::min<int64_t>(p.scaled ? kMaxStagesScaled : kMaxStages, free / (rows * p.k_bytes(block_k)));
     };
     t.scale_blocks = 8;
     t.block_k = k_unit;
-    while (p.k % (2 * t.block_k) == 0 && stages(2 * t.block_k) >= 3 && t.scale_blocks > 1) {
+    const auto k_fits = [&](int block_k) { return !p.expands_b() || block_k <= kMaxExpandedK; };
+    while (p.k % (2 * t.block_k) == 0 && k_fits(2 * t.block_k) && stages(2 * t.block_k) >= 3 && t.scale_blocks > 1) {
         t.block_k *= 2;
         t.scale_blocks /= 2;  // the same stretch of k
     }
@@ -79,14 +87,15 @@ inline bool complete(const Problem& p, Tile& t) {
     // L0A and L0B hold two stages of the whole block.
     const int64_t row_bytes = std::min(kL0aBytes, kL0bBytes) / kL0Stages / std::max(t.block_m, t.block_n);
     t.mad_k = k_unit;
-    while (t.mad_k > 64 / p.element_bytes && t.mad_k * p.element_bytes > row_bytes) t.mad_k /= 2;
-    return t.mad_k * p.element_bytes <= row_bytes;
+    while (p.k_bytes(t.mad_k) > 64 && p.k_bytes(t.mad_k) > row_bytes) t.mad_k /= 2;
+    return p.k_bytes(t.mad_k) <= row_bytes;
 }
 
 // 22.3, in cycles.
 inline double cost(const Problem& p, const Tile& t, const ChipSpec& chip) {
-    const auto k = static_cast<double>(p.k), bytes = static_cast<double>(p.element_bytes);
-    const double macs = chip.cube_macs_per_cycle[static_cast<int>(p.scaled ? ElementType::e4m3 : ElementType::bf16)];
+    const auto k = static_cast<double>(p.k), a_bytes = p.bits / 8.0, b_bytes = p.b_bits / 8.0;
+    const ElementType type = p.bits == 16 ? ElementType::bf16 : p.bits == 8 ? ElementType::e4m3 : ElementType::e2m1;
+    const double macs = chip.cube_macs_per_cycle[static_cast<int>(type)];
     const double cycles_per_s = chip.clock_hz;
     const auto blocks = static_cast<double>(t.m_blocks * t.n_blocks);
     const double waves = std::ceil(blocks / p.cores);
@@ -94,14 +103,16 @@ inline double cost(const Problem& p, const Tile& t, const ChipSpec& chip) {
     const double live_m = t.m_blocks == 1 ? static_cast<double>(align_up(p.m, 16)) : t.block_m;
     const double live_n = t.n_blocks == 1 ? static_cast<double>(align_up(p.n, 16)) : t.block_n;
     const double mads = static_cast<double>(t.splits_m * t.splits_n) * std::ceil(k / t.mad_k);
-    const double issue = p.scaled ? Heuristics::mad_issue_cycles_b8 : Heuristics::mad_issue_cycles_b16;
-    const double compute = waves * std::max(live_m * live_n * k / macs, mads * issue);
-    const double l0_load = waves * (live_m + live_n) * k * bytes / Heuristics::l1_to_l0_bytes_per_cycle;
-    const double first_load = (live_m + live_n) * t.block_k * bytes / Heuristics::gm_to_l1_bytes_per_cycle;
-    const double touched = static_cast<double>(p.m + p.n) * k * bytes;
-    const double loaded = (static_cast<double>(p.m) * static_cast<double>(t.n_blocks) +
-                           static_cast<double>(p.n) * static_cast<double>(t.m_blocks)) * k * bytes;
-    const bool b_stays = (4.0 * t.block_m + static_cast<double>(p.n)) * k * bytes <= chip.l2_capacity_bytes;
+    const double compute = waves * std::max(live_m * live_n * k / macs, mads * Heuristics::mad_issue_cycles(p.bits));
+    const double l0_load = waves * (live_m + live_n) * k * a_bytes / Heuristics::l1_to_l0_bytes_per_cycle;
+    // Lines along n are expanded at full length, see dequant.h.
+    const double expanded_n = p.b_mn_major ? kMaxBlockFp4 : live_n;
+    const double expand = p.expands_b() ? waves * expanded_n * k / Heuristics::expand_bytes_per_cycle : 0;
+    const double first_load = (live_m * a_bytes + live_n * b_bytes) * t.block_k / Heuristics::gm_to_l1_bytes_per_cycle;
+    const double a_size = static_cast<double>(p.m) * k * a_bytes, b_size = static_cast<double>(p.n) * k * b_bytes;
+    const double touched = a_size + b_size;
+    const double loaded = a_size * static_cast<double>(t.n_blocks) + b_size * static_cast<double>(t.m_blocks);
+    const bool b_stays = 4.0 * t.block_m * k * a_bytes + b_size <= chip.l2_capacity_bytes;
     const double reread_rate = b_stays ? Heuristics::l2_bytes_per_s : Heuristics::gm_bytes_per_s;
     const double fullness = blocks / (waves * p.cores);
     const double memory = (touched / Heuristics::gm_bytes_per_s + (loaded - touched) / reread_rate) * cycles_per_s /
@@ -110,7 +121,7 @@ inline double cost(const Problem& p, const Tile& t, const ChipSpec& chip) {
     const double out_bytes = live_m * live_n * (p.d_fp32 ? 4 : 2);
     const double output = out_bytes / Heuristics::fix_bytes_per_cycle +
                           out_bytes * (1 + p.accumulate) * p.cores / Heuristics::gm_bytes_per_s * cycles_per_s;
-    return std::max(first_load + std::max(l0_load, compute), memory + last_k) + output;
+    return std::max(first_load + std::max({l0_load, compute, expand}), memory + last_k) + output;
 }
 
 // The cheapest block; of those within 1 %, which the model cannot tell apart, the one that loads least.
@@ -118,9 +129,10 @@ inline Tile select_tile(const Problem& p, const ChipSpec& chip) {
     constexpr double kTie = 1.01;
     std::vector<Tile> candidates;
     double least = 1e300;
-    const auto step = [&](bool mn_major) { return mn_major ? std::max(16, 32 / p.element_bytes) : 16; };
+    const auto step = [&](bool mn_major) { return mn_major ? p.mn_unit() : 16; };
     const int step_m = step(p.a_mn_major), step_n = step(p.b_mn_major);
-    const auto limit = [](int64_t extent, int s) { return static_cast<int>(std::min<int64_t>(align_up(extent, s), kMaxBlock)); };
+    const int largest = p.bits == 4 || p.expands_b() ? kMaxBlockFp4 : kMaxBlock;
+    const auto limit = [&](int64_t extent, int s) { return static_cast<int>(std::min<int64_t>(align_up(extent, s), largest)); };
     for (int block_m = step_m; block_m <= limit(p.m, step_m); block_m += step_m)
         for (int block_n = step_n; block_n <= limit(p.n, step_n); block_n += step_n) {
             if (int64_t{block_m} * block_n * 4 > kL0cBytes) break;
@@ -140,15 +152,15 @@ inline Tile select_tile(const Problem& p, const ChipSpec& chip) {
             t.n_blocks = ceil_div(p.n, block_n);
             if (!complete(p, t)) continue;
             t.cost_cycles = cost(p, t, chip);
-            t.loaded_rows = p.m * t.n_blocks + p.n * t.m_blocks;
+            t.loaded_bits = p.m * t.n_blocks * p.bits + p.n * t.m_blocks * p.b_bits;
             least = std::min(least, t.cost_cycles);
             candidates.push_back(t);
         }
     Tile best{};
-    best.loaded_rows = INT64_MAX;
+    best.loaded_bits = INT64_MAX;
     for (const Tile& t : candidates)
         if (t.cost_cycles <= least * kTie &&
-            (t.loaded_rows < best.loaded_rows || (t.loaded_rows == best.loaded_rows && t.cost_cycles < best.cost_cycles)))
+            (t.loaded_bits < best.loaded_bits || (t.loaded_bits == best.loaded_bits && t.cost_cycles < best.cost_cycles)))
             best = t;
     const int64_t blocks = best.m_blocks * best.n_blocks;
     best.direct_store = !p.has_alpha && p.d_aligned && (p.d_fp32 || !p.accumulate) &&

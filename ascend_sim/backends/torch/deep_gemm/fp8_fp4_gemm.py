@@ -3,6 +3,7 @@
 
 import torch
 
+from ascend_sim.backends import fp4
 from ascend_sim.backends.torch.deep_gemm.product import store
 from ascend_sim.backends.torch.deep_gemm.transform_sf import scale_exponents
 
@@ -15,9 +16,13 @@ def fp8_fp4_gemm_nt(a, b, d, c=None, recipe=None, recipe_a=None, recipe_b=None, 
 
 
 def dequantise(data: torch.Tensor, sf: torch.Tensor, gran_mn: int) -> torch.Tensor:
-    """data [mn, k] * 2^(exponent of its row and of its 32-element block of k - 127), in float64: exact. Exponent 255 is NaN."""
-    mn, k = data.shape
+    """data [mn, k], e4m3 or packed e2m1, times 2^(exponent of its row and of its 32-element block of k - 127), in float64: exact.
+
+    Exponent 255 is NaN.
+    """
+    values = fp4.unpack(data) if fp4.is_packed(data) else data.double()
+    mn, k = values.shape
     exponents = scale_exponents(sf, mn, k, gran_mn).to(torch.int64)
     scales = (exponents - 127 + 1023 << 52).view(torch.float64)     # exact: the exponent field of a float64
     scales = torch.where(exponents == 255, torch.nan, scales)
-    return data.double() * scales.repeat_interleave(32, dim=1)[:, :k]
+    return values * scales.repeat_interleave(32, dim=1)[:, :k]

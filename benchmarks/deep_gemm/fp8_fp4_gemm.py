@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: MIT
+"""How long does fp8_fp4_gemm_nt take on the chip? `python benchmarks/deep_gemm/fp8_fp4_gemm.py [m n k [fp8|fp4 fp8|fp4]]`; without sizes,
+the published rows. The formats are those of a and b, fp8 if not given."""
+
+import sys
+from pathlib import Path
+
+if __name__ == "__main__":
+    sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
+
+import deep_gemm
+import report
+import torch
+from gemm_rows import group_of, measure, rows
+
+PAIRS = (("fp8", "fp8"), ("fp8", "fp4"), ("fp4", "fp4"))
+
+
+def run(m: int, n: int, k: int, a_format: str, b_format: str) -> report.Measured:
+    """In timing mode: operands are never read. Scales are in their final layout: the published time is the GEMM kernel's alone."""
+    a, b = operand(m, k, a_format), operand(n, k, b_format)
+    d = torch.empty(m, n, dtype=torch.bfloat16, device="npu")
+    return measure(lambda: deep_gemm.fp8_fp4_gemm_nt(a, b, d), "gemm_impl")
+
+
+def operand(mn: int, k: int, number_format: str) -> tuple[torch.Tensor, torch.Tensor]:
+    if number_format == "fp4":
+        data = torch.empty(mn, k // 2, dtype=torch.int8, device="npu")
+    else:
+        data = torch.empty(mn, k, dtype=torch.float8_e4m3fn, device="npu")
+    sf = torch.empty(-(-k // 64), mn, dtype=torch.int16, device="npu").T
+    return data, sf
+
+
+ROWS = [row for a, b in PAIRS for row in rows(a, b, lambda m, n, k, a=a, b=b: run(m, n, k, a, b))]
+
+
+def own_row(m: int, n: int, k: int, a: str = "fp8", b: str = "fp8") -> report.Row:
+    name = a if a == b else f"{a}x{b}"
+    return report.Row(f"{name} {m}x{n}x{k}", group_of(m, n, k), lambda: run(m, n, k, a, b))
+
+
+if __name__ == "__main__":
+    import ascend_sim
+    ascend_sim.mode("timing")
+    arguments = sys.argv[1:]
+    own = [own_row(*map(int, arguments[:3]), *arguments[3:])] if arguments else ROWS
+    print(report.table(report.run(own)))
