@@ -45,6 +45,7 @@ def configure() -> None:
     from ascend_sim import _C, config, modes
     emulated = chip()
     _C.set_chip(emulated.name, emulated.flat())
+    _C.set_core_count(int(emulated["cores.ai_cores"]))
     _C.set_estimate_rates(**_estimate_rates(emulated))
     _C.set_threads(config.threads())
     _C.set_launch_timeout(config.launch_timeout_s())

@@ -78,6 +78,8 @@ void bind_time(py::module_& module) {
     module.def("elapsed_ms", [](uint64_t first, uint64_t second) {
         return elapsed_ms(reinterpret_cast<const void*>(first), reinterpret_cast<const void*>(second));
     }, py::arg("first"), py::arg("second"), "Simulated milliseconds between two recorded events, by event_id.");
+    module.def("set_core_count", [](int cores) { timeline().set_core_count(cores); }, py::arg("cores"),
+               "Of each device; kernels of two streams overlap only if together they need no more.");
     module.def("set_estimate_rates", [](double launch_us, double hbm_bytes_per_us, double b16, double b8, double fp32) {
         set_estimate_rates({launch_us, hbm_bytes_per_us, b16, b8, fp32});
     }, py::kw_only(), py::arg("launch_us"), py::arg("hbm_bytes_per_us"), py::arg("b16_flops_per_us"), py::arg("b8_flops_per_us"),

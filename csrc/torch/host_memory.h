@@ -2,7 +2,10 @@
 // What "pinned" host memory is here: ordinary memory that is remembered as pinned.
 #pragma once
 
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Winterference-size"    // PyTorch's header; layout across compilers does not matter here
 #include <ATen/core/CachingHostAllocator.h>
+#pragma GCC diagnostic pop
 
 namespace ascend::npu {
 

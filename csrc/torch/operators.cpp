@@ -142,7 +142,14 @@ at::Tensor copy_from(const at::Tensor& source, const at::Tensor& target, bool no
             at::_ops::copy_::call(to, from, non_blocking);
         }
     }
-    charge("aten::_copy_from", device, {.bytes = bytes_of(source) + bytes_of(target)});
+    const Work work{.bytes = bytes_of(source) + bytes_of(target)};
+    if (const int from = source.device().index(); is_npu(target) && is_npu(source) && from != device) {
+        // Both devices are busy with it, and it begins when both are ready.
+        timeline().wait(device, current_stream(device).id(), timeline().now_us(from, current_stream(from).id()));
+        timeline().wait(from, current_stream(from).id(), timeline().now_us(device, current_stream(device).id()));
+        charge("aten::_copy_from", from, work);
+    }
+    charge("aten::_copy_from", device, work);
     if (!is_npu(target) && !non_blocking) host_waits_for_current_stream(device);
     return target;
 }
