@@ -3,6 +3,7 @@
 #include "chip/core.h"
 
 #include <array>
+#include <atomic>
 #include <mutex>
 
 #include "chip/launch.h"
@@ -56,6 +57,19 @@ uint16_t register_op(const char* name, Effect effect, Ready ready) {
 
 const OpInfo& op_info(uint16_t op) { return op_table()[op]; }
 
+const char* instruction_name(const Record& record) {
+    if (record.path == Path::sync && record.op >= op_cross_set && record.op <= op_grid_wait && record.sync.spelled_mode)
+        return record.op == op_cross_set || record.op == op_grid_arrive ? "asc_sync_cross_set" : "asc_sync_cross_wait";
+    if (record.path == Path::sync && record.op == op_barrier && record.sync.other == Pipe::all) return "asc_sync";
+    return op_table()[record.op].name;
+}
+
+namespace {
+std::atomic<RecordObserver> record_observer{nullptr};
+}
+
+void set_record_observer(RecordObserver observer) { record_observer = observer; }
+
 // ---- issue ----------------------------------------------------------------------------------------------------------
 
 namespace {
@@ -85,7 +99,8 @@ void Core::append(Record& record, const void* pc) {
     if (cached.pc != address) cached = {address, ai.launch->site_of(address)};
     record.site = cached.id;
     if (trace) trace->append() = record;
-    if ((++issued_ & 0xffff) == 0) ai.launch->check_time_limit();
+    if ((++issued_ & 0xffff) == 0 && ai.launch->is_past_time_limit())
+        fail(record, format("still running after %.0f s, the limit set by DG_JIT_LAUNCH_TIMEOUT", ai.launch->time_limit_s()));
 }
 
 void Core::issue(Record& record, const void* pc) {
@@ -156,6 +171,8 @@ bool Core::perform(const Record& record) {
         if (!ai.launch->skips_effects()) {
             if (info.ready && !info.ready(*this, record)) return false;
             info.effect(*this, record);
+            if (const RecordObserver observer = record_observer.load(std::memory_order_relaxed)) [[unlikely]]
+                observer(*this, record);
         }
     }
     ++ai.progress;
@@ -194,8 +211,8 @@ bool Core::perform_sync(const Record& record) {
                 Core& other = *ai.cores[target];
                 const int id = sync.target_id[target];
                 if (++other.cross_[id] > kMaxPendingCross)
-                    fail(record, format("counter %d of %s holds %d sets; it has 4 bits (at most %d pending)", id,
-                                        core_kind_name(other.kind), other.cross_[id], kMaxPendingCross));
+                    fail(record, format("cross-core flag %d: %s has not consumed %d sets; its counter has 4 bits, at most "
+                                        "%d may be pending", id % 16, core_kind_name(other.kind), other.cross_[id], kMaxPendingCross));
                 ++other.cross_sets_[id];
                 ++ai.progress;
                 for (int pipe = 0; pipe < kPipes; ++pipe)
@@ -260,7 +277,7 @@ void Core::unlock(Pipe pipe, int id, const void* pc) {
 }
 
 void Core::barrier(Pipe pipe, const void* pc) {
-    Record record = sync_record(op_barrier, pipe == Pipe::all ? Pipe::S : pipe);
+    Record record = sync_record(op_barrier, pipe);
     record.sync.other = pipe;
     if (pipe == Pipe::all) {
         append(record, pc);
@@ -270,33 +287,37 @@ void Core::barrier(Pipe pipe, const void* pc) {
     }
 }
 
-void Core::cross_set(Pipe pipe, uint8_t targets, const uint8_t target_id[3], const void* pc) {
+void Core::cross_set(Pipe pipe, uint8_t targets, const uint8_t target_id[3], int spelled_mode, const void* pc) {
     Record record = sync_record(op_cross_set, pipe);
+    record.sync.spelled_mode = static_cast<uint8_t>(spelled_mode);
     record.sync.targets = targets;
     for (int i = 0; i < 3; ++i) record.sync.target_id[i] = target_id[i];
     issue(record, pc);
 }
 
-void Core::cross_wait(Pipe pipe, int id, const void* pc) {
+void Core::cross_wait(Pipe pipe, int id, int spelled_mode, const void* pc) {
     Record record = sync_record(op_cross_wait, pipe);
+    record.sync.spelled_mode = static_cast<uint8_t>(spelled_mode);
     record.sync.id = static_cast<uint8_t>(id);
     runs_in_fiber(pipe) ? issue_in_order(record, pc) : issue(record, pc);
 }
 
-void Core::grid_arrive(Pipe pipe, int id, const void* pc) {
+void Core::grid_arrive(Pipe pipe, int id, int spelled_mode, const void* pc) {
     Record record = sync_record(op_grid_arrive, pipe);
+    record.sync.spelled_mode = static_cast<uint8_t>(spelled_mode);
     record.sync.id = static_cast<uint8_t>(id);
     record.sync.generation = grid_arrivals_[id]++;
     if (ai.launch->runs_in_waves())
-        fail("asc_sync_inter_arrive", pipe, pc,
-             format("a grid-wide barrier needs all blocks alive at once; the grid has %d blocks, the chip runs %d at a "
+        fail(instruction_name(record), pipe, pc,
+             format("grid-wide barrier %d needs all blocks alive at once; the grid has %d blocks, the chip runs %d at a "
                     "time. Launch at most that many and loop over the work inside the kernel",
-                    ai.launch->blocks(), ai.launch->resident_blocks()));
+                    id, ai.launch->blocks(), ai.launch->resident_blocks()));
     issue(record, pc);
 }
 
-void Core::grid_wait(Pipe pipe, int id, const void* pc) {
+void Core::grid_wait(Pipe pipe, int id, int spelled_mode, const void* pc) {
     Record record = sync_record(op_grid_wait, pipe);
+    record.sync.spelled_mode = static_cast<uint8_t>(spelled_mode);
     record.sync.id = static_cast<uint8_t>(id);
     record.sync.generation = grid_waits_[id]++;
     runs_in_fiber(pipe) ? issue_in_order(record, pc) : issue(record, pc);
@@ -310,19 +331,30 @@ std::string Core::where() const {
 
 std::string Core::describe(const Record& record) const {
     const SyncPayload& sync = record.sync;
-    if (record.path != Path::sync) return format("%s is held by its unit flag", op_table()[record.op].name);
+    if (record.path == Path::cube)
+        return format("the unit flags of L0C address 0x%x, %dx%d results: an earlier one is not drained by FIX with unit "
+                      "flag 3", record.mmad.l0c, record.mmad.m, record.mmad.n);
+    if (record.path != Path::sync)
+        return format("the unit flags of L0C address 0x%x, %dx%d results: no MMAD with unit flag 3 has written all of "
+                      "them", record.fix.l0c, record.fix.m, record.fix.n);
     switch (record.op) {
         case op_wait_flag: {
             const int from = index_of(sync.other), to = index_of(record.pipe);
             const int sets = flag_sets_[from][to][sync.id];
-            return sets ? format("flag %s->%s id %d: set %d, consumed %d", pipe_name(sync.other),
-                                 pipe_name(record.pipe), sync.id, sets, flag_waits_[from][to][sync.id])
-                        : format("flag %s->%s id %d: never set", pipe_name(sync.other), pipe_name(record.pipe),
-                                 sync.id);
+            std::string text = format("flag %s->%s id %d: ", pipe_name(sync.other), pipe_name(record.pipe), sync.id);
+            for (const Record& queued : pipes_[from].deferred)
+                if (queued.path == Path::sync && queued.op == op_set_flag && queued.sync.other == record.pipe &&
+                    queued.sync.id == sync.id)
+                    return text + format("its set is queued behind what %s waits for", pipe_name(sync.other));
+            return text + (sets ? format("set %d, consumed %d", sets, flag_waits_[from][to][sync.id]) : "never set");
         }
-        case op_cross_wait:
-            return format("cross-core counter %d: set %d times by the block's other cores, all consumed", sync.id,
-                          cross_sets_[sync.id]);
+        case op_cross_wait: {
+            std::string text = format("cross-core flag %d", sync.id);
+            // The cube has a counter for each id of each vector core.
+            if (kind == CoreKind::aic) text = format("cross-core flag %d of aiv%d (counter %d)", sync.id % 16, sync.id / 16, sync.id);
+            const int sets = cross_sets_[sync.id];
+            return text + (sets ? format(": set %d, all consumed", sets) : ": never set");
+        }
         case op_lock:
             return format("lock id %d: %u of %u earlier unlocks done", sync.id, unlocks_done_[sync.id],
                           sync.generation);
@@ -337,15 +369,15 @@ void Core::describe_waits(std::string& table) const {
     for (int pipe = 0; pipe < kPipes; ++pipe) {
         if (pipes_[pipe].deferred.empty()) continue;
         const Record& record = pipes_[pipe].deferred.front();
-        table += format("\n  core %d  %s  %s  waits for %s     %s", ai.index, core_kind_name(kind),
-                        pipe_name(static_cast<Pipe>(pipe)), describe(record).c_str(),
+        table += format("\n  core %d  %s  block %d  %s  %s waits for %s     %s", ai.index, core_kind_name(kind), block,
+                        pipe_name(static_cast<Pipe>(pipe)), instruction_name(record), describe(record).c_str(),
                         source_line(ai.launch->site_address(record.site)).c_str());
     }
 }
 
 void Core::fail(const Record& record, const std::string& what) const {
     throw LaunchError(format("%s: %s %s: %s: %s     %s", ai.launch->title().c_str(), where().c_str(),
-                             pipe_name(record.pipe), op_table()[record.op].name, what.c_str(),
+                             pipe_name(record.pipe), instruction_name(record), what.c_str(),
                              source_line(ai.launch->site_address(record.site)).c_str()));
 }
 
@@ -357,6 +389,8 @@ void Core::fail(const char* instruction, Pipe pipe, const void* pc, const std::s
 // ---- blocks ---------------------------------------------------------------------------------------------------------
 
 void Core::reset_for_block(int block_index) {
+    VfCounters left_over;  // of a vector function on this host thread that a fault ended
+    if (take_vf_counters) take_vf_counters(left_over);
     block = block_index;
     std::memset(registers, 0, sizeof registers);
     std::memset(fix_registers, 0, sizeof fix_registers);

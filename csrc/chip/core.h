@@ -36,6 +36,12 @@ struct OpInfo {
 // Gives an instruction its number. Called from static initialisers of csrc/isa: adding an instruction is local to its file.
 uint16_t register_op(const char* name, Effect effect, Ready ready = nullptr);
 const OpInfo& op_info(uint16_t op);
+const char* instruction_name(const Record& record);  // as kernel code spells it
+
+// Called after every instruction has been performed, on the host thread of its core, if its effects were (not in timing
+// mode). For tests and tools: what it does to memories is seen by the instructions behind. Set while nothing runs.
+using RecordObserver = void (*)(Core&, const Record&);
+void set_record_observer(RecordObserver observer);  // null: none
 
 // What the vector functions since the last record cost; counted inline by csrc/isa, flushed into one record.
 struct VfCounters {
@@ -81,10 +87,11 @@ public:
     void lock(Pipe pipe, int id, const void* pc);
     void unlock(Pipe pipe, int id, const void* pc);
     void barrier(Pipe pipe, const void* pc);
-    void cross_set(Pipe pipe, uint8_t targets, const uint8_t target_id[3], const void* pc);
-    void cross_wait(Pipe pipe, int id, const void* pc);
-    void grid_arrive(Pipe pipe, int id, const void* pc);
-    void grid_wait(Pipe pipe, int id, const void* pc);
+    // spelled_mode: of SyncPayload
+    void cross_set(Pipe pipe, uint8_t targets, const uint8_t target_id[3], int spelled_mode, const void* pc);
+    void cross_wait(Pipe pipe, int id, int spelled_mode, const void* pc);
+    void grid_arrive(Pipe pipe, int id, int spelled_mode, const void* pc);
+    void grid_wait(Pipe pipe, int id, int spelled_mode, const void* pc);
 
     // Suspends the fiber until every record issued so far has been performed.
     void drain_all(const void* pc);
@@ -94,7 +101,7 @@ public:
     void advance_all();
     bool has_deferred() const;
     bool waits_for_grid() const;
-    // Lines "core 3  aic  MTE1  waits for flag ...", one per blocked pipe.
+    // Lines "core 3  aic  MTE1  asc_sync_wait waits for flag ...", one per blocked pipe.
     void describe_waits(std::string& table) const;
     void reset_for_block(int block_index);
 

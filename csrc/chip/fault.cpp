@@ -6,7 +6,10 @@
 
 #include <cstdarg>
 #include <cstdio>
+#include <map>
 #include <memory>
+#include <mutex>
+#include <utility>
 
 namespace ascend {
 
@@ -30,43 +33,73 @@ std::string basename_of(const std::string& path) {
     return slash == std::string::npos ? path : path.substr(slash + 1);
 }
 
-// addr2line's "file:line" for an offset of a module, or empty. Of inlined frames, innermost first, the first that is not
-// an instruction's own wrapper: the line of the kernel.
-std::string addr2line(const std::string& module, uint64_t offset) {
+struct Site {
+    std::string line;         // "file:line" of the kernel, or empty
+    std::string instruction;  // "asc_mmad" if the code was inlined from one, or empty
+};
+
+// The headers of the instruction set, in the checkout or installed: csrc/isa, ascend_sim/include/isa.
+bool is_instruction_header(const std::string& file_and_line) {
+    for (const char* folder : {"csrc/isa/", "include/isa/"})
+        if (file_and_line.find(folder) != std::string::npos) return true;
+    return false;
+}
+
+// Of inlined frames, innermost first, the line is the first that is not an instruction's own wrapper.
+Site look_up(const std::string& module, uint64_t offset) {
     for (const char c : module)
         if (c == '\'' || c == '\\') return {};  // never build a shell command from an odd path
-    const std::string command = format("addr2line -i -e '%s' 0x%llx 2>/dev/null", module.c_str(),
+    const std::string command = format("addr2line -f -C -i -e '%s' 0x%llx 2>/dev/null", module.c_str(),
                                        static_cast<unsigned long long>(offset));
     std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
-    std::string found;
-    char line[1024];
-    while (pipe && fgets(line, sizeof line, pipe.get())) {
+    Site site;
+    std::string function;
+    char line[4096];
+    for (bool is_function = true; pipe && fgets(line, sizeof line, pipe.get()); is_function = !is_function) {
         std::string text = line;
         while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
+        if (is_function) {
+            function = text;
+            continue;
+        }
         const size_t note = text.find(" (discriminator");
         if (note != std::string::npos) text.resize(note);
         if (text.empty() || text[0] == '?') continue;
-        if (text.find("/isa/") != std::string::npos && text.find("/isa/programs/") == std::string::npos) {
-            if (found.empty()) found = basename_of(text);
+        if (is_instruction_header(text)) {
+            if (site.line.empty()) site.line = basename_of(text);
+            const size_t name = function.find("asc_");
+            if (name != std::string::npos) site.instruction = function.substr(name, function.find_first_of("<(", name) - name);
             continue;
         }
-        return basename_of(text);
+        site.line = basename_of(text);
+        break;
     }
-    return found;
+    return site;
+}
+
+// A deadlock of a whole grid names the same few lines again and again, and a look-up takes 10 ms.
+Site site_at(uint64_t return_address) {
+    static std::mutex mutex;
+    static auto* known = new std::map<std::pair<std::string, uint64_t>, Site>;
+    Dl_info info;
+    // One byte back: inside the call, not behind it.
+    const auto* code = reinterpret_cast<const char*>(return_address) - 1;
+    if (return_address == 0 || !dladdr(code, &info) || !info.dli_fname) return {"unknown line", {}};
+    const auto offset = static_cast<uint64_t>(code - static_cast<const char*>(info.dli_fbase));
+    std::lock_guard lock(mutex);
+    const auto [entry, is_new] = known->try_emplace({info.dli_fname, offset});
+    if (is_new) {
+        entry->second = look_up(info.dli_fname, offset);
+        if (entry->second.line.empty())
+            entry->second.line = format("%s+0x%llx", basename_of(info.dli_fname).c_str(), static_cast<unsigned long long>(offset));
+    }
+    return entry->second;
 }
 
 }  // namespace
 
-std::string source_line(uint64_t return_address) {
-    if (return_address == 0) return "unknown line";
-    Dl_info info;
-    // One byte back: inside the call, not behind it.
-    const auto* code = reinterpret_cast<const char*>(return_address) - 1;
-    if (!dladdr(code, &info) || !info.dli_fname) return "unknown line";
-    const auto offset = static_cast<uint64_t>(code - static_cast<const char*>(info.dli_fbase));
-    const std::string line = addr2line(info.dli_fname, offset);
-    if (!line.empty()) return line;
-    return format("%s+0x%llx", basename_of(info.dli_fname).c_str(), static_cast<unsigned long long>(offset));
-}
+std::string source_line(uint64_t return_address) { return site_at(return_address).line; }
+
+std::string instruction_at(uint64_t return_address) { return site_at(return_address).instruction; }
 
 }  // namespace ascend

@@ -19,4 +19,7 @@ public:
 // "bf16_gemm.cpp:118" for a return address, or module+offset where there is no debug information. Slow: errors only.
 std::string source_line(uint64_t return_address);
 
+// "asc_loadalign" if the code there was inlined from an instruction, or empty. Slow: errors only.
+std::string instruction_at(uint64_t return_address);
+
 }  // namespace ascend

@@ -109,11 +109,6 @@ extern "C" void ascend_fiber_start();
 
 namespace ascend {
 
-namespace {
-constexpr size_t kStackBytes = 512 * 1024;  // generated kernels keep local arrays
-constexpr size_t kGuardBytes = 64 * 1024;   // a multiple of every page size in use
-}  // namespace
-
 void fiber_entry(Fiber* fiber) { Fiber::entry(fiber); }
 
 Fiber::Fiber() {
@@ -172,6 +167,13 @@ void Fiber::resume() { ascend_fiber_switch(&scheduler_sp_, own_sp_); }
 void Fiber::yield() {
     ascend_fiber_switch(&own_sp_, scheduler_sp_);
     if (cancelled_) throw FiberCancelled{};
+}
+
+void Fiber::abandon(std::exception_ptr error) {
+    error_ = std::move(error);
+    done_ = true;
+    ascend_fiber_switch(&own_sp_, scheduler_sp_);
+    __builtin_unreachable();
 }
 
 void Fiber::cancel() {

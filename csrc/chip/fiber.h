@@ -23,11 +23,19 @@ public:
     void resume();                           // from the scheduler: runs until the fiber yields or ends
     void yield();                            // from inside: back to the scheduler
     void cancel();                           // unwinds a live fiber; afterwards it is done
+    [[noreturn]] void abandon(std::exception_ptr error);  // from inside: ends without unwinding
     bool done() const { return done_; }
     std::exception_ptr error() const { return error_; }
 
+    static constexpr size_t kStackBytes = 512 * 1024;  // generated kernels keep local arrays
+    static constexpr size_t kGuardBytes = 64 * 1024;   // below the stack; a multiple of every page size in use
+    bool owns(const void* p) const { return at(p) < kGuardBytes + kStackBytes; }
+    bool is_guard(const void* p) const { return at(p) < kGuardBytes; }
+    void* stack_top() const { return static_cast<char*>(stack_) + kGuardBytes + kStackBytes; }
+
 private:
     static void entry(Fiber*);
+    size_t at(const void* p) const { return reinterpret_cast<size_t>(p) - reinterpret_cast<size_t>(stack_); }
     friend void fiber_entry(Fiber*);
 
     void* stack_ = nullptr;         // mapping with a guard page below

@@ -14,6 +14,7 @@
 #include "chip/replay.h"
 #include "chip/spec.h"
 #include "chip/timeline.h"
+#include "chip/trap.h"
 
 namespace ascend {
 
@@ -199,6 +200,7 @@ std::string Launch::title() const { return format("%s on %s", kernel_.name, chip
 
 void Launch::execute() {
     if (options_.blocks <= 0) return;
+    install_traps();
     std::condition_variable_any wake;
     wake_ = &wake;
     const int workers = std::min(host_threads(), ai_cores_);
@@ -214,6 +216,7 @@ void Launch::execute() {
 }
 
 void Launch::worker() {
+    prepare_thread_for_traps();
     std::vector<std::unique_ptr<BlockRunner>> waiting;  // stopped at a grid-wide barrier
     auto give_up = [&](std::exception_ptr error) {
         std::lock_guard lock(mutex_);
@@ -329,12 +332,12 @@ uint64_t Launch::site_address(uint32_t site) const {
     return 0;
 }
 
-void Launch::check_time_limit() const {
+bool Launch::is_past_time_limit() const {
     if (given_up_) throw FiberCancelled{};
-    if (has_deadline_ && std::chrono::steady_clock::now() > deadline_)
-        throw LaunchError(format("%s: still running after %.0f s, the limit set by DG_JIT_LAUNCH_TIMEOUT",
-                                 title().c_str(), launch_timeout_s.load()));
+    return has_deadline_ && std::chrono::steady_clock::now() > deadline_;
 }
+
+double Launch::time_limit_s() const { return launch_timeout_s; }
 
 // ---- both phases ----------------------------------------------------------------------------------------------------
 

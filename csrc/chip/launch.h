@@ -58,7 +58,8 @@ public:
     void arrive(Core& core, int id);
     bool all_arrived(const Core& core, int id, uint32_t generation) const;
     std::string describe_arrivals(const Core& core, int id) const;
-    void check_time_limit() const;
+    bool is_past_time_limit() const;  // throws FiberCancelled if another core has failed meanwhile
+    double time_limit_s() const;
     std::string title() const;
     Device& device() { return device_; }
     const Kernel& kernel() const { return kernel_; }

@@ -26,6 +26,32 @@ void check_pipe(const Issue& issue, Pipe pipe) {
     if (!has_pipe(issue.core.kind, pipe)) issue.fail(format("this core has no pipe %s", pipe_name(pipe)));
 }
 
+// The cube's ids 0-15 belong to vector core 0 and 16-31 to vector core 1; a vector core n reaches the cube's counter
+// id + 16 n and is reached through id modulo 16.
+void arrive(const Issue& issue, Pipe pipe, int id, int spelled_mode) {
+    issue.field("id", id, 0, issue.core.kind == CoreKind::aic ? 31 : 15);
+    check_pipe(issue, pipe);
+    uint8_t targets = 0, target_id[3] = {};
+    switch (issue.core.kind) {
+        case CoreKind::aic:
+            targets = id < 16 ? 0b010 : 0b100;
+            target_id[id < 16 ? 1 : 2] = static_cast<uint8_t>(id % 16);
+            break;
+        case CoreKind::aiv0:
+        case CoreKind::aiv1:
+            targets = 0b001;
+            target_id[0] = static_cast<uint8_t>(id + (issue.core.kind == CoreKind::aiv1 ? 16 : 0));
+            break;
+    }
+    issue.core.cross_set(pipe, targets, target_id, spelled_mode, issue.pc);
+}
+
+void await(const Issue& issue, Pipe pipe, int id, int spelled_mode) {
+    issue.field("id", id, 0, issue.core.kind == CoreKind::aic ? 31 : 15);
+    check_pipe(issue, pipe);
+    issue.core.cross_wait(pipe, id, spelled_mode, issue.pc);
+}
+
 }  // namespace
 
 void sync_notify(Pipe source, Pipe destination, int id, const void* pc) {
@@ -63,71 +89,51 @@ void sync_pipe(Pipe pipe, const void* pc) {
     this_core().barrier(pipe, pc);
 }
 
-// The cube's ids 0-15 belong to vector core 0 and 16-31 to vector core 1; a vector core n reaches the cube's counter
-// id + 16 n and is reached through id modulo 16.
 void intra_arrive(Pipe pipe, int id, const void* pc) {
-    const Issue issue{this_core(), "asc_sync_intra_arrive", pipe, pc};
-    issue.field("id", id, 0, issue.core.kind == CoreKind::aic ? 31 : 15);
-    check_pipe(issue, pipe);
-    uint8_t targets = 0, target_id[3] = {};
-    switch (issue.core.kind) {
-        case CoreKind::aic:
-            targets = id < 16 ? 0b010 : 0b100;
-            target_id[id < 16 ? 1 : 2] = static_cast<uint8_t>(id % 16);
-            break;
-        case CoreKind::aiv0:
-        case CoreKind::aiv1:
-            targets = 0b001;
-            target_id[0] = static_cast<uint8_t>(id + (issue.core.kind == CoreKind::aiv1 ? 16 : 0));
-            break;
-    }
-    issue.core.cross_set(pipe, targets, target_id, pc);
+    arrive({this_core(), "asc_sync_intra_arrive", pipe, pc}, pipe, id, 0);
 }
 
 void intra_wait(Pipe pipe, int id, const void* pc) {
-    const Issue issue{this_core(), "asc_sync_intra_wait", pipe, pc};
-    issue.field("id", id, 0, issue.core.kind == CoreKind::aic ? 31 : 15);
-    check_pipe(issue, pipe);
-    issue.core.cross_wait(pipe, id, pc);
+    await({this_core(), "asc_sync_intra_wait", pipe, pc}, pipe, id, 0);
 }
 
 void inter_arrive(Pipe pipe, int id, const void* pc) {
     const Issue issue{this_core(), "asc_sync_inter_arrive", pipe, pc};
     issue.field("id", id, 0, 15);
     check_pipe(issue, pipe);
-    issue.core.grid_arrive(pipe, id, pc);
+    issue.core.grid_arrive(pipe, id, 0, pc);
 }
 
 void inter_wait(Pipe pipe, int id, const void* pc) {
     const Issue issue{this_core(), "asc_sync_inter_wait", pipe, pc};
     issue.field("id", id, 0, 15);
     check_pipe(issue, pipe);
-    issue.core.grid_wait(pipe, id, pc);
+    issue.core.grid_wait(pipe, id, 0, pc);
 }
 
 // Mode 2 of the cross-core flags: the cube releases both vector cores at once, and needs both to be released itself.
 void cross_set(Pipe pipe, int mode, int id, const void* pc) {
     const Issue issue{this_core(), "asc_sync_cross_set", pipe, pc};
     issue.field("mode", mode, 0, 4);
-    issue.field("id", id, 0, 15);
     check_pipe(issue, pipe);
     const auto flag = static_cast<uint8_t>(id);
     const bool cube = issue.core.kind == CoreKind::aic;
+    issue.field("id", id, 0, cube && mode == 4 ? 31 : 15);
     switch (mode) {
-        case 0: issue.core.grid_arrive(pipe, id, pc); return;
+        case 0: issue.core.grid_arrive(pipe, id, 1 + mode, pc); return;
         case 1: {  // the vector cores of one block
             if (cube) issue.fail("mode 1 joins the vector cores of a block; this is the cube core");
             const uint8_t ids[3] = {0, flag, flag};
-            issue.core.cross_set(pipe, 0b110, ids, pc);
+            issue.core.cross_set(pipe, 0b110, ids, 1 + mode, pc);
             return;
         }
         case 2: {
             const uint8_t high = static_cast<uint8_t>(issue.core.kind == CoreKind::aiv1 ? id + 16 : id);
             const uint8_t ids[3] = {high, flag, flag};
-            issue.core.cross_set(pipe, cube ? 0b110 : 0b001, ids, pc);
+            issue.core.cross_set(pipe, cube ? 0b110 : 0b001, ids, 1 + mode, pc);
             return;
         }
-        case 4: intra_arrive(pipe, id, pc); return;
+        case 4: arrive(issue, pipe, id, 1 + mode); return;
         default: issue.fail("mode = 3; the modes are 0, 1, 2 and 4");
     }
 }
@@ -135,20 +141,20 @@ void cross_set(Pipe pipe, int mode, int id, const void* pc) {
 void cross_wait(Pipe pipe, int mode, int id, const void* pc) {
     const Issue issue{this_core(), "asc_sync_cross_wait", pipe, pc};
     issue.field("mode", mode, 0, 4);
-    issue.field("id", id, 0, 15);
     check_pipe(issue, pipe);
     const bool cube = issue.core.kind == CoreKind::aic;
+    issue.field("id", id, 0, cube && mode == 4 ? 31 : 15);
     switch (mode) {
-        case 0: issue.core.grid_wait(pipe, id, pc); return;
+        case 0: issue.core.grid_wait(pipe, id, 1 + mode, pc); return;
         case 1:  // one arrival of each vector core
-            issue.core.cross_wait(pipe, id, pc);
-            issue.core.cross_wait(pipe, id, pc);
+            issue.core.cross_wait(pipe, id, 1 + mode, pc);
+            issue.core.cross_wait(pipe, id, 1 + mode, pc);
             return;
         case 2:
-            issue.core.cross_wait(pipe, id, pc);
-            if (cube) issue.core.cross_wait(pipe, id + 16, pc);
+            issue.core.cross_wait(pipe, id, 1 + mode, pc);
+            if (cube) issue.core.cross_wait(pipe, id + 16, 1 + mode, pc);
             return;
-        case 4: intra_wait(pipe, id, pc); return;
+        case 4: await(issue, pipe, id, 1 + mode); return;
         default: issue.fail("mode = 3; the modes are 0, 1, 2 and 4");
     }
 }

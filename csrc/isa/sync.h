@@ -18,16 +18,17 @@ namespace ascend::isa {
 [[gnu::noinline]] void inter_wait(Pipe pipe, int id, const void* pc);
 [[gnu::noinline]] void cross_set(Pipe pipe, int mode, int id, const void* pc);
 [[gnu::noinline]] void cross_wait(Pipe pipe, int mode, int id, const void* pc);
-// An address inside the caller after inlining: names the kernel's source line in reports.
+// An address just behind an instruction of the caller, as a return address is, also where the caller was inlined: names the
+// kernel's source line in reports.
 #define ASCEND_SIM_HERE (ascend::isa::here())
 [[gnu::always_inline]] inline const void* here() {
     const void* pc;
 #if defined(__x86_64__)
     asm volatile("leaq 0(%%rip), %0" : "=r"(pc));
 #else
-    asm volatile("adr %0, ." : "=r"(pc));
+    asm volatile("adr %0, . + 4" : "=r"(pc));
 #endif
-    return static_cast<const char*>(pc) + 1;
+    return pc;
 }
 }  // namespace ascend::isa
 
