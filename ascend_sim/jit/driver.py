@@ -23,11 +23,12 @@ _PREFIX = "prefix.h"                    # what every kernel includes; precompile
 _PREFIX_TEXT = '#include "c_api/asc_simd.h"\n#include "isa/kernel_entry.h"\n'
 
 
-def compile(source: str, name: str | None = None, cores: str | None = None, *, include_dirs: Iterable[str | Path] = (),  # noqa: A001
+def compile(source: str | Path, name: str | None = None, cores: str | None = None, *, include_dirs: Iterable[str | Path] = (),  # noqa: A001
             flags: Iterable[str] = (), data_independent: bool = False) -> Kernel:
     """The kernel `name` of C++ text, ready to launch: kernel[blocks](arguments).
 
-    source: a translation unit with `extern "C" __global__ __vector__ void name(__gm__ float* x, int n) {..}`; c_api/asc_simd.h is included already
+    source: a translation unit with `extern "C" __global__ __vector__ void name(__gm__ float* x, int n) {..}`; c_api/asc_simd.h is included already.
+    A Path is read, and faults name the file
     name: may be left out if the text has one kernel    cores: "cube", "vector" (a block is one vector core) or "mix" (a cube and two vector
     cores); read from __cube__, __vector__ or __mix__(1, 2) if left out
     include_dirs: further folders with headers; all their files count as part of the text    flags: further compiler options
@@ -36,7 +37,8 @@ def compile(source: str, name: str | None = None, cores: str | None = None, *, i
     Raises: CompileError with the compiler's messages, in lines of `source`; ValueError for a kernel that the text does not have;
     RuntimeError if there is no suitable compiler or the cache cannot be written.
     """
-    declared = kernels_in(source)
+    text, file_name = _read(source)
+    declared = kernels_in(text)
     if name is None:
         if len(declared) != 1:
             raise ValueError(f"jit.compile: the text declares {len(declared)} kernels ({', '.join(declared) or _EXAMPLE}); "
@@ -50,16 +52,24 @@ def compile(source: str, name: str | None = None, cores: str | None = None, *, i
     chosen = cores or declared[name]
     if chosen not in CORES:
         raise ValueError(f"jit.compile: cores is {chosen!r}; accepted: {', '.join(CORES)}.")
-    return _build(source, {name: chosen}, include_dirs, flags, data_independent)[name]
+    return _build(text, file_name, {name: chosen}, include_dirs, flags, data_independent)[name]
 
 
-def compile_all(source: str, *, include_dirs: Iterable[str | Path] = (), flags: Iterable[str] = (),
+def compile_all(source: str | Path, kernels: Mapping[str, str] | None = None, *, include_dirs: Iterable[str | Path] = (), flags: Iterable[str] = (),
                 data_independent: bool = False) -> dict[str, Kernel]:
-    """Every kernel of the text, by name, from one compilation. Arguments as of compile()."""
-    declared = kernels_in(source)
+    """Every kernel of the text, by name, from one compilation.
+
+    kernels: {name: cores} for what the text declares by macros; None finds those written out    other arguments: as of compile()
+    """
+    text, file_name = _read(source)
+    declared = kernels_in(text) if kernels is None else kernels
     if not declared:
         raise ValueError(f"jit.compile_all: the text declares no kernel; expected e.g. {_EXAMPLE}.")
-    return _build(source, declared, include_dirs, flags, data_independent)
+    return _build(text, file_name, declared, include_dirs, flags, data_independent)
+
+
+def _read(source: str | Path) -> tuple[str, str | None]:
+    return (source.read_text(), f"{source.stem}.cpp") if isinstance(source, Path) else (source, None)
 
 
 def kernels_in(source: str) -> dict[str, str]:
@@ -67,7 +77,7 @@ def kernels_in(source: str) -> dict[str, str]:
     return {match["name"]: match["cores"] for match in _DECLARATION.finditer(source)}
 
 
-def _build(source: str, kernels: Mapping[str, str], include_dirs: Iterable[str | Path], flags: Iterable[str],
+def _build(source: str, file_name: str | None, kernels: Mapping[str, str], include_dirs: Iterable[str | Path], flags: Iterable[str],
            data_independent: bool) -> dict[str, Kernel]:
     compiler = host_compiler.find()
     level = host_compiler.level()
@@ -80,8 +90,8 @@ def _build(source: str, kernels: Mapping[str, str], include_dirs: Iterable[str |
         for name in kernels)
     headers = [*folders, *host_compiler.include_folders()]
     common = (compiler.identity, options, tuple(map(disk_cache.hash_of_tree, host_compiler.include_folders())))
-    key = disk_cache.key("object", common, text, tuple(map(disk_cache.hash_of_tree, folders)))
-    file_name = f"{next(iter(kernels))}.cpp"
+    file_name = file_name or f"{next(iter(kernels))}.cpp"
+    key = disk_cache.key("object", common, file_name, text, tuple(map(disk_cache.hash_of_tree, folders)))
 
     def make(at: Path) -> None:
         (at / file_name).write_text(text)
