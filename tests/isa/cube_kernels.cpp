@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Kernels of test_cube.py, test_fixpipe.py and test_loads.py, compiled by ascend_sim.jit. Parameters come as a list of
+// Kernels of test_cube.py, test_fixpipe.py, test_loads.py and test_dma.py, compiled by ascend_sim.jit. Parameters come as a list of
 // numbers `p`; memories are filled and read by plain copies where the instruction under test is not the one that does it.
 #include "isa/instruction.h"
 
@@ -99,6 +99,7 @@ extern "C" __global__ __cube__ void multiply(__gm__ uint8_t* a, __gm__ uint8_t* 
     if (p[4] && p[11] == 2) asc_copy_l12bt(bt, at<bfloat16_t>(kBias), n * 2);
     if (p[4] && p[11] == 3) asc_copy_l12bt(bt, at<int32_t>(kBias), n * 4);
     flag(PIPE_MTE1, PIPE_M);
+    if (k % 2) asc_set_mmad_direction_n(); else asc_set_mmad_direction_m();  // no effect on values
     if (p[12]) asc_enable_hf32(); else asc_disable_hf32();
     asc_set_hf32_round_mode(p[12] == 2 ? NEAREST_AWAY : NEAREST_EVEN);
     mmad_of(p[8], p, p[9]);
@@ -199,6 +200,8 @@ extern "C" __global__ __cube__ void load(__gm__ uint8_t* l1, __gm__ uint8_t* bac
         case 12: asc_copy_l12bt(uint64_t(q[1]), at<bfloat16_t>(0), q[0]); break;
         case 13: asc_copy_l12fb(uint64_t(q[1]), at<void>(0), q[0]); break;
         case 14: asc_copy_l12ub(isa::ub_base() + q[5], at<uint8_t>(0), q[4], q[0], q[1], q[2], q[3]); break;
+        case 15: asc_copy_l12l0a_transpose(at<float4_e2m1x2_t>(q[6]), at<float4_e2m1x2_t>(0), q[0], q[1], q[2], q[3], q[4], q[5]); break;
+        case 16: asc_copy_l12l0b_transpose(at<float4_e2m1x2_t>(q[6]), at<float4_e2m1x2_t>(0), q[0], q[1], q[2], q[3], q[4], q[5]); break;
         case 20: asc_copy_gm2l1(at<uint8_t>(q[4]), l1, q[0], q[1], plain, q[2], q[3]); break;
         case 21: asc_fill_l0a(at<half>(q[4]), uint32_t(q[0]), config); break;
         case 22: asc_fill_l0b(at<float>(q[4]), uint32_t(q[0]), config); break;
@@ -217,4 +220,50 @@ extern "C" __global__ __cube__ void load(__gm__ uint8_t* l1, __gm__ uint8_t* bac
     asc_sync();
     std::memcpy(back, memory.at(0), bytes);
     for (uint32_t unit = 0; unit < bytes / 32; ++unit) defined[unit] = memory.valid.test(unit * 32);
+}
+
+// What FIX does with a parameter that changes while it waits: p: quant words of the first and of the second copy.
+extern "C" __global__ __cube__ void late_parameters(__gm__ uint8_t* l0c, __gm__ float* dst, __gm__ int64_t* p) {
+    fill(running_core->ai.l0c, l0c, 1024);
+    asc_sync_wait(PIPE_M, PIPE_FIX, 0);
+    for (int64_t i = 0; i < 2; ++i) {
+        asc_set_l0c_copy_quant(uint64_t(p[i]));
+        asc_copy_l0c2gm(dst + 256 * i, at<float>(0), 16, 16, 16, 16, asc_store_l2_cache_mode{}, asc_unit_flag_mode{}, ASC_QUANT_QF322F32,
+                        ASC_RELU_PRE_NONE, false, true, false, false);
+    }
+    asc_sync_notify(PIPE_M, PIPE_FIX, 0);
+}
+
+// GM to UB, and from there to `to` (0 nowhere, 1 GM, 2 L1). p: to, n, len, left, right, constant pad, pad value, element bytes |
+// src stride, UB stride, UB offset, bytes back, n and len of the second copy, its src stride or gap, its dst stride or gap |
+// atomic, offset in the destination
+extern "C" __global__ __vector__ void through_ub(__gm__ uint8_t* gm, __gm__ uint8_t* back, __gm__ int64_t* p) {
+    uint8_t* ub = isa::ub_base();
+    std::memset(ub, 0xa5, size_t(p[11]));
+    std::memset(running_core->ai.l1.at(0), 0xa5, size_t(p[11]));
+    const auto load = [&](auto element) {
+        using T = decltype(element);
+        asc_set_copy_pad_val(T(p[6]));
+        asc_copy_gm2ub_align(reinterpret_cast<T*>(ub + p[10]), reinterpret_cast<T*>(gm), p[1], p[2], p[3], p[4], p[5],
+                             asc_load_l2_cache_mode{}, p[8], p[9]);
+    };
+    if (p[7] == 1) load(uint8_t{});
+    if (p[7] == 2) load(uint16_t{});
+    if (p[7] == 4) load(uint32_t{});
+    asc_unlock(PIPE_MTE2, 5);
+    asc_lock(PIPE_MTE3, 5);
+    switch (p[16]) {
+        case 1: asc_set_atomic_add_float(); break;
+        case 2: asc_set_atomic_add_float16(); break;
+        case 9: asc_set_atomic_max_bfloat(); break;
+        case 10: asc_set_atomic_max_int8(); break;
+        case 17: asc_set_atomic_min_int16(); break;
+        case 6: asc_set_atomic_add_int32(); break;
+        default: asc_set_atomic_none();
+    }
+    if (p[0] == 1) asc_copy_ub2gm_align(back + p[17], ub + p[10], p[12], p[13], asc_store_l2_cache_mode{}, p[15], p[14]);
+    if (p[0] == 2) asc_copy_ub2l1(at<void>(p[17]), ub + p[10], p[12], p[13], p[14], p[15]);
+    asc_sync();
+    if (p[0] == 0) std::memcpy(back, ub, size_t(p[11]));
+    if (p[0] == 2) std::memcpy(back, running_core->ai.l1.at(0), size_t(p[11]));
 }

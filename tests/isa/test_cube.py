@@ -4,7 +4,7 @@
 import numpy as np
 import pytest
 from ascend_sim import LaunchError
-from support.cube import BITS, FLOATS, HIF8, decode, encode_exactly, launch, row_bytes
+from support.cube import BITS, FLOATS, HIF8, cycles_of, decode, encode_exactly, launch, row_bytes
 
 TYPES = [("bf16", "bf16"), ("f16", "f16"), ("f32", "f32"), ("s8", "s8"), ("e4m3", "e4m3"), ("e5m2", "e5m2"), ("e4m3", "e5m2"), ("e5m2", "e4m3"),
          ("hif8", "hif8"), ("e2m1", "e2m1"), ("e1m2", "e1m2"), ("e2m1", "e1m2"), ("e1m2", "e2m1"), ("hif8", "e4m3"), ("f16", "bf16"),
@@ -199,6 +199,20 @@ def test_overflow_gives_inf():
     a = np.array([[2.0**127, 2.0**127], [-(2.0**127), -(2.0**127)]]).astype(np.float32).view(np.uint32)
     b = np.array([[1, 1], [1, 0]]).astype(np.float32).view(np.uint32)
     np.testing.assert_array_equal(multiply(("f32", "f32"), a, b), [[np.inf, 2.0**127], [-np.inf, -(2.0**127)]])
+
+
+# ---- time: multiply-accumulates a cycle, 25 cycles until the result is visible -------------------------------------------
+
+@pytest.mark.parametrize("types, macs, more", [
+    (("bf16", "bf16"), 4096, {}), (("f16", "f16"), 4096, {}), (("f32", "f32"), 256, {}), (("f32", "f32"), 2048, {"hf32": 1}),
+    (("s8", "s8"), 8192, {}), (("e5m2", "e4m3"), 8192, {}), (("hif8", "hif8"), 8192, {}), (("e4m3", "e4m3"), 8192, {"scales": 64}),
+    (("e1m2", "e2m1"), 16384, {"scales": 64})], ids=lambda x: str(x))
+def test_time_follows_the_rate_of_the_dtype(types, macs, more, tmp_path):
+    a, b = simple_codes(types[0], 64, 64, 1), simple_codes(types[1], 64, 64, 2)
+    scales = {"scales": [np.full((64, 2), 127)] * 2} if "scales" in more else {}
+    name = "asc_mmad_mx" if scales else "asc_mmad"
+    spent = cycles_of(name, lambda: multiply(types, a, b, **{**more, **scales}), tmp_path)
+    assert spent == [pytest.approx(64 * 64 * 64 / macs + 25, abs=0.3)]
 
 
 # ---- limits and rules ---------------------------------------------------------------------------------------------------

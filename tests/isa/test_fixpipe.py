@@ -5,7 +5,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from ascend_sim import LaunchError
-from support.cube import HIF8, POISON, launch
+from support.cube import HIF8, POISON, cycles_of, launch
 
 UB, GM, L1 = 0, 1, 2
 RELU, LEAKY, PRELU = 1, 2, 3
@@ -242,11 +242,11 @@ def test_hybrid_hif8_is_half_away_where_the_mantissa_is_long_and_a_neighbour_els
     assert (got[inside] != away[inside]).any()
 
 
-def test_parameters_change_between_instructions_only():
-    """Each launch of `drain` sets its own; two in a row must not mix."""
-    acc = fp32(16, 16, 6)
-    for scale in (2.0, 0.25, 2.0):
-        check(acc, 33, words=word(scale))
+def test_a_parameter_set_while_fix_waits_is_for_the_copies_behind_it():
+    acc, dst = fp32(16, 16, 6), np.zeros((2, 16, 16), np.float32)
+    launch("late_parameters", in_l0c(acc, 16), dst, numbers=[word(2.0), word(0.25)])
+    with np.errstate(over="ignore"):
+        np.testing.assert_array_equal(dst, [acc * np.float32(2), acc * np.float32(0.25)])
 
 
 # ---- layouts ------------------------------------------------------------------------------------------------------------
@@ -354,6 +354,28 @@ def test_store_atomics_combine_with_what_is_there(kind, operation, layout):
         combined = {"add": np.add, "max": np.maximum, "min": np.minimum}[operation](before, stored.view(dtype)).astype(dtype)
     want = np.where(touched == 1, combined.view(np.uint8), before.view(np.uint8))
     assert (dst[0] == want).all()
+
+
+# ---- time ---------------------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("arguments, cycles", [
+    ({}, 2 + 64 * 64 / 32 + 58),                                        # 128 B a cycle
+    ({"mode": 16}, 2 + 64 * 64 / 64 + 58),
+    ({"mode": 24, "words": word(1.0)}, 2 + 64 * 64 / 64 + 58),          # 64 elements, not 128
+    ({"mode": 13, "words": word(1.0), "layout": "nz"}, 2 + 64 * 64 / 64 + 58),
+    ({"to": L1, "layout": "split", "dst_stride": 64}, 2 + 64 * 64 / 32 + 58),
+    ({"layout": "dn"}, 2 + 64 * 64 / 32 + 58),
+    ({"layout": "dn", "c0_stride": 2}, 2 + 64 * 64 / 8 + 58),           # a quarter: 8 fp32,
+    ({"layout": "dn", "c0_stride": 2, "mode": 1}, 2 + 64 * 64 / 16 + 58),       # 16 halves
+    ({"layout": "dn", "c0_stride": 2, "mode": 24, "words": word(1.0)}, 2 + 64 * 64 / 16 + 58),      # or bytes
+    ({"dual": 1}, 2 + 64 * 64 / 64 + 55),
+    ({"matrices": (3, 256, 4096)}, 2 + 3 * 64 * 64 / 32 + 58),
+])
+def test_time_is_bytes_or_elements_of_the_destination(arguments, cycles, tmp_path):
+    given = {"dst_stride": 64, "src_stride": 128, "dst_bytes": 65536, **arguments}
+    target = "asc_copy_l0c2l1" if given.get("to") == L1 else "asc_copy_l0c2ub"
+    spent = cycles_of(target, lambda: drain(np.zeros(65536, np.uint32), 64, 64, **given), tmp_path)
+    assert spent == [pytest.approx(cycles, abs=0.3)]
 
 
 # ---- rules --------------------------------------------------------------------------------------------------------------

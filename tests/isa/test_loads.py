@@ -5,7 +5,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from ascend_sim import LaunchError
-from support.cube import POISON, launch
+from support.cube import POISON, cycles_of, launch
 
 L1, L0A, L0B, L0A_MX, L0B_MX, L0C, BT, FB, UB0, UB1 = range(10)
 L1_BYTES = 48 * 512
@@ -86,6 +86,28 @@ def test_a_transposed_load_is_the_transposed_matrix(what, memory, dtype, m0, k0,
     assert defined.sum() == wide.nbytes // 32
 
 
+def nibbles(matrix):
+    """Bytes [rows, columns] as elements of 4 bits, the even one in the low half."""
+    return np.stack((matrix & 15, matrix >> 4), axis=-1).reshape(len(matrix), -1)
+
+
+@pytest.mark.parametrize("what, memory", [(15, L0A), (16, L0B)], ids=["l0a", "l0b"])
+@pytest.mark.parametrize("m0, k0, ms, ks", [(0, 0, 4, 1), (4, 1, 8, 3)])
+def test_a_transposed_load_of_4_bit_elements_is_the_transposed_matrix(what, memory, m0, k0, ms, ks):
+    src = 12
+    source = noise(src * 4 * 512)
+    wide = nibbles(nz_matrix(source, m0, ms, k0, ks, src, np.uint8))
+    stride = 4 * ks + 1
+    back, defined = load(what, memory, 64 * 512, [m0, k0, ms, ks, src, stride, 0], source)
+    assert (nibbles(operand(back, 64 * ks, ms // 4, stride, np.uint8)) == wide.T).all()
+    assert defined.sum() == ms * ks * 16
+
+
+def test_4_bit_elements_are_transposed_by_four_row_blocks():
+    with pytest.raises(LaunchError, match="m_start = 0, m_step = 6; transposing loads of 4-bit elements take multiples of 4 row blocks"):
+        load(15, L0A, 512, [0, 0, 6, 1, 8, 4, 0], noise(8 * 512))
+
+
 def test_a_fractal_with_an_undefined_row_is_undefined_when_transposed():
     source = noise(4 * 512)
     _, plain = load(0, L0A, 2048, [0, 0, 2, 1, 2, 2, 0], source, l1_bytes=1024 - 32)
@@ -163,6 +185,26 @@ def test_row_and_column_major_become_fractals(what, rows, columns):
     size_back = 64 + 2 * matrix_stride * 32 + 1024
     numbers = [rows, columns, pitch, source.shape[1], 2, 2, c0_stride, matrix_stride, 64]
     expect(load(what, L1, size_back, numbers, source), places, size_back)
+
+
+# ---- time: bytes over the rate of the way --------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("instruction, what, numbers, cycles", [
+    ("asc_copy_l12l0a", 0, [0, 0, 8, 1, 8, 8, 0], 3 + 4096 / 256 + 5),
+    ("asc_copy_l12l0b", 1, [0, 0, 8, 1, 8, 8, 0], 3 + 4096 / 256 + 5),
+    ("asc_copy_l12l0a_transpose", 6, [0, 0, 4, 2, 4, 1, 0], 3 + 4096 / 256 + 5),
+    ("asc_copy_l12l0b_transpose", 7, [0, 0, 4, 2, 4, 1, 0], 3 + 4096 / 128 + 5),
+    ("asc_copy_l12l0b_mx", 9, [0, 0, 4, 4, 4, 4, 0], 1 + 512 / 32 + 28),
+    ("asc_copy_l12bt", 10, [1024, 0], 1024 / 32 + 5),
+    ("asc_copy_l12bt", 11, [1024, 0], 2048 / 32 + 5),        # what lands
+    ("asc_copy_l12fb", 13, [1024, 0], 1024 / 32 + 5),
+    ("asc_copy_l12ub", 14, [2, 32, 0, 0, 0, 0], 2048 / 128 + 43),
+    ("asc_fill_l0a", 21, [0, 1, 8, 0, 0], 3 + 4096 / 256 + 5),
+    ("asc_fill_l1", 23, [0, 1, 128, 0, 0], 4096 / 128 + 5),
+])
+def test_time_is_bytes_over_the_rate(instruction, what, numbers, cycles, tmp_path):
+    spent = cycles_of(instruction, lambda: load(what, L1, 64, numbers, noise(8192)), tmp_path)
+    assert spent == [pytest.approx(cycles, abs=0.3)]
 
 
 # ---- rules --------------------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 """The kernels of tests/isa/cube_kernels.cpp, and number formats as numpy and ml_dtypes know them."""
 
 import functools
+import json
 from pathlib import Path
 
 import ml_dtypes
@@ -26,6 +27,17 @@ def launch(name: str, *arguments, numbers) -> None:
     kernel[1](*typed, p)
     for array, tensor in zip(arguments, tensors, strict=True):
         array.reshape(-1).view(np.uint8)[:] = tensor.cpu().numpy()
+
+
+def cycles_of(instruction: str, call, tmp_path) -> list[float]:
+    """Simulated cycles from the beginning of each such instruction of one launch until its result is visible."""
+    import ascend_sim
+    with ascend_sim.profile() as p:
+        call()
+    path = tmp_path / "trace.json"
+    p.export_chrome_trace(path)
+    spans = [event for event in json.loads(path.read_text())["traceEvents"] if event["ph"] == "X"]
+    return [event["dur"] * 1650 for event in spans if event["name"] == instruction]
 
 
 # ---- formats ------------------------------------------------------------------------------------------------------------

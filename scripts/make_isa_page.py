@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: MIT
+"""Writes docs/isa.md: every instruction that csrc/isa defines, with its pipe, its path and the files that test it.
+
+    python scripts/make_isa_page.py            after adding an instruction or its test; tests/docs/test_isa_page.py compares
+
+Names are read from the preprocessed headers, so those that macros make are there too; pipes and paths from the records that
+csrc/isa/*.cpp build; tests are the files of tests/isa that name the instruction.
+"""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+ISA = ROOT / "csrc" / "isa"
+PAGE = ROOT / "docs" / "isa.md"
+
+FAMILIES = [    # title, headers; what is in none of them is an error
+    ("Scalar unit", ("setup.h", "builtin.h")),
+    ("Synchronisation", ("sync.h",)),
+    ("Global memory: MTE2 and MTE3", ("dma.h",)),
+    ("Loads beside the cube: MTE1", ("load.h",)),
+    ("Cube", ("cube.h",)),
+    ("Fixpipe", ("fixpipe.h",)),
+    ("Vector: arithmetic, logic, comparison", ("simd_arithmetic.h", "simd_float.h", "simd_merge.h")),
+    ("Vector: conversion", ("simd_convert.h",)),
+    ("Vector: predicates", ("simd_mask.h",)),
+    ("Vector: loads and stores", ("simd_memory.h",)),
+    ("Vector: permutation, reduction", ("simd_permute.h", "simd_reduce.h", "simd_register.h")),
+    ("SIMT", ("simt.h", "simt_types.h")),
+]
+_DEFINITION = re.compile(r"[\w>&*]\s+(?P<name>asc_[a-z0-9_]+|v[a-z0-9]+)\s*\((?P<parameters>[^(){};]*(?:\([^()]*\)[^(){};]*)*)\)\s*(?:const\s*)?\{")
+_NO_INSTRUCTION = re.compile(r"\b(?:return|else|new|throw|constexpr \w+)\s+$")
+
+
+def preprocessed(text: str) -> str:
+    compiler = shlex.split(os.environ.get("ASCEND_SIM_CXX") or os.environ.get("CXX") or "g++")
+    command = [*compiler, "-std=c++20", "-E", "-x", "c++", "-DASCEND_SIM_LEVEL=portable", "-DASCEND_SIM_LEVEL_portable=1",
+               f"-I{ROOT / 'csrc'}", f"-I{ROOT / 'csrc/include'}", "-"]
+    return subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout
+
+
+def instructions() -> dict[str, list[str]]:
+    """Header -> names of the functions that kernels call, in order."""
+    text = preprocessed('#include "c_api/asc_simd.h"\n#include "simt_api/asc_simt.h"\n')
+    by_file, here = {}, None
+    for line in text.splitlines():
+        if marker := re.match(r'# \d+ "([^"]*)"', line):
+            path = Path(marker[1])
+            here = path.name if path.parent == ISA else None
+        elif here:
+            by_file.setdefault(here, []).append(line)
+    found = {}
+    for header, lines in by_file.items():
+        body = "\n".join(lines)
+        found[header] = list(dict.fromkeys(match["name"] for match in _DEFINITION.finditer(body)
+                                           if not _NO_INSTRUCTION.search(body[:match.start("name")][-40:])))
+    return found
+
+
+def records() -> dict[str, tuple[set[str], set[str]]]:
+    """Name -> (pipes, paths) of the records that functions of csrc/isa/*.cpp build under that name."""
+    found = {}
+    for file in sorted(ISA.glob("*.cpp")):
+        for function in re.split(r"\n(?=\S[^\n]*\([^;]*\)\s*\{\n|void \w+\()", file.read_text()):
+            if "Issue issue{" not in function and "record_of" not in function:
+                continue
+            names = set(re.findall(r'"(asc_\w+)"', function))
+            pipes = set(re.findall(r"Pipe::(\w+)", function))
+            paths = set(re.findall(r"\bPath::(\w+)", function))
+            for name in names:
+                known = found.setdefault(name, (set(), set()))
+                known[0].update(pipes)
+                known[1].update(paths)
+    return {name: (pipes, _own(name, paths)) for name, (pipes, paths) in found.items()}
+
+
+def _own(name: str, paths: set[str]) -> set[str]:
+    """Of the paths of a function that serves several instructions, those that the name speaks of."""
+    if way := re.match(r"asc_copy_(l0c|l1|gm|ub)2(gm|ub|l1|l0a|l0b|bt|fb)", name):
+        way = f"{way[1]}_to_{way[2]}"
+    elif fill := re.match(r"asc_fill_(l0a|l0b)", name):
+        way = f"l1_to_{fill[1]}"
+    mine = {path for path in paths if way and path.startswith(way)}
+    if "transpose" in name and f"{way}_transposed" in mine:
+        return {f"{way}_transposed"}
+    return {path for path in mine if not path.endswith("_transposed")} or paths
+
+
+def pipe_and_path(header: str, name: str, known: dict) -> tuple[str, str]:
+    if header.startswith("simd") or header.startswith("simt"):
+        return "V", "vector"
+    if header == "sync.h":
+        return "as said" if name not in ("asc_sync",) else "all", "sync"
+    pipes, paths = known.get(name, (set(), set()))
+    if not pipes and header in ("fixpipe.h",) and name.startswith("asc_set_"):
+        return "FIX", "none"
+    return ", ".join(sorted(pipes)) or "S", ", ".join(sorted(paths)) or "none"
+
+
+def tests() -> dict[str, set[str]]:
+    """Name -> files of tests/isa that name it, C++ after its macros are expanded."""
+    found, folder = {}, ROOT / "tests" / "isa"
+    for file in sorted(folder.rglob("*")):
+        if file.suffix not in (".py", ".cpp", ".asc") or not file.is_file():
+            continue
+        text = file.read_text()
+        if file.suffix == ".cpp":       # without what it includes
+            text = preprocessed("\n".join(line for line in text.splitlines() if not re.match(r"\s*#\s*include", line)))
+        for name in set(re.findall(r"\b(?:asc_[a-z0-9_]+|v[a-z0-9]+)\b", text)):
+            found.setdefault(name, set()).add(str(file.relative_to(folder)))
+    return found
+
+
+def page() -> str:
+    defined, known, tested = instructions(), records(), tests()
+    placed = {header for _, headers in FAMILIES for header in headers}
+    if lost := sorted(header for header, names in defined.items() if names and header not in placed):
+        sys.exit(f"make_isa_page.py: {', '.join(lost)} belong to no family")
+    lines, total, untested = [], 0, []
+    for title, headers in FAMILIES:
+        rows, seen = [], set()
+        for header in headers:
+            for name in defined.get(header, []):
+                if name in seen:
+                    continue
+                seen.add(name)
+                pipe, path = pipe_and_path(header, name, known)
+                files = sorted(tested.get(name, ()))
+                if not files:
+                    untested.append(name)
+                rows.append(f"| `{name}` | {pipe} | {path} | {', '.join(files) or '**none**'} |")
+        if rows:
+            total += len(rows)
+            lines += ["", f"## {title}", "", f"In {', '.join(f'`{h}`' for h in headers if defined.get(h))}.", "", "| instruction | pipe | path | named in tests/isa |", "|---|---|---|---|",
+                      *sorted(rows)]
+    head = ["<!-- Generated by scripts/make_isa_page.py from csrc/isa and tests. Do not edit. -->",
+            "# Instruction set", "",
+            f"{total} instructions, as kernels spell them. *Pipe*: where one waits and works; \"as said\" is its argument. *Path*: what it occupies there, by the names of the chip file",
+            "(`docs/timing.md`); `sync`, `vector` and `cube` have rules of their own, `none` costs its issue only. Arguments and rules are in the headers of `csrc/isa`.",
+            "", f"No test names: {', '.join(f'`{name}`' for name in sorted(untested)) or 'nothing; every instruction is in a test'}."]
+    return "\n".join(head + lines) + "\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
