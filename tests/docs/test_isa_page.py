@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Is docs/isa.md what the sources say, and is there a test for every instruction that leaves a record?"""
+"""Is docs/isa_coverage.md what the sources say, and is there a test for every instruction that leaves a record?"""
 
 import importlib.util
 import shutil
