@@ -4,7 +4,9 @@
 import numpy as np
 import pytest
 from ascend_sim import LaunchError
-from support.cube import BITS, FLOATS, HIF8, cycles_of, decode, encode_exactly, launch, row_bytes
+from support.cube import BITS, FLOATS, HIF8, cycles_of, decode, encode_exactly, host_level, launch, row_bytes
+
+pytestmark = pytest.mark.usefixtures(host_level.__name__)
 
 TYPES = [("bf16", "bf16"), ("f16", "f16"), ("f32", "f32"), ("s8", "s8"), ("e4m3", "e4m3"), ("e5m2", "e5m2"), ("e4m3", "e5m2"), ("e5m2", "e4m3"),
          ("hif8", "hif8"), ("e2m1", "e2m1"), ("e1m2", "e1m2"), ("e2m1", "e1m2"), ("e1m2", "e2m1"), ("hif8", "e4m3"), ("f16", "bf16"),

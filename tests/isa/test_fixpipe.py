@@ -5,7 +5,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 from ascend_sim import LaunchError
-from support.cube import HIF8, POISON, cycles_of, launch
+from support.cube import HIF8, POISON, cycles_of, host_level, launch
+
+pytestmark = pytest.mark.usefixtures(host_level.__name__)
 
 UB, GM, L1 = 0, 1, 2
 RELU, LEAKY, PRELU = 1, 2, 3

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import ml_dtypes
 import numpy as np
+import pytest
 import torch
 
 POISON = 0xA5
@@ -27,6 +28,30 @@ def launch(name: str, *arguments, numbers) -> None:
     kernel[1](*typed, p)
     for array, tensor in zip(arguments, tensors, strict=True):
         array.reshape(-1).view(np.uint8)[:] = tensor.cpu().numpy()
+
+
+def host_levels() -> list[str]:
+    """What this host can multiply with; kernels of cube_kernels.cpp have no vector code, so that one compilation serves all."""
+    from ascend_sim import _C
+    chosen, found = _C.host_isa(), []
+    for level in ("portable", "avx2", "avx512", "amx", "neon"):
+        try:
+            _C.set_host_isa(level)
+            found.append(level)
+        except ValueError:
+            pass
+    _C.set_host_isa(chosen)
+    return found
+
+
+@pytest.fixture(scope="module", params=host_levels())
+def host_level(request):
+    from ascend_sim import _C
+    torch.npu.init()
+    chosen = _C.host_isa()
+    _C.set_host_isa(request.param)
+    yield request.param
+    _C.set_host_isa(chosen)
 
 
 def cycles_of(instruction: str, call, tmp_path) -> list[float]:
