@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Which shapes and inputs tests and benchmarks share. The sets are those of DeepGEMM-Ascend's own tests (deep_gemm.md 20.2)."""
 
+import functools
 from dataclasses import dataclass
 
 import ml_dtypes
@@ -62,27 +63,20 @@ def _poison(dtype: torch.dtype) -> int:
 
 
 def bf16(mn: int, k: int, device, seed: int, mn_major: bool = False, gap: int = 0) -> Operand:
-    values = torch.randn(mn, k, generator=generator(seed)).bfloat16()
-    return Operand(place(values, device, mn_major, gap), values.float().numpy())
+    codes, values = _bf16_values(mn, k, seed)
+    return Operand(place(codes, device, mn_major, gap), values)
 
 
 def fp8(mn: int, k: int, device, seed: int, mn_major: bool = False, gap: int = 0, gran_mn: int = 1, sf_dtype=torch.float32) -> Operand:
     """Uniform over all e4m3 codes but NaN, subnormals and +-448 included; scales out of 2^-9, 2^-8, 2^-7. Decoded by ml_dtypes."""
-    random = generator(seed)
-    codes = torch.randint(0, 254, (mn, k), generator=random, dtype=torch.uint8)
-    codes += (codes >= 0x7F).to(torch.uint8)                    # leaves out 0x7F; 0xFF is not reached
-    data = place(codes.view(torch.float8_e4m3fn), device, mn_major, gap)
-    sf, scales = _scales(random, -9, mn, k, gran_mn, sf_dtype)
-    return Operand((data, place(sf, device, mn_major, gap)), codes.numpy().view(ml_dtypes.float8_e4m3fn).astype(np.float32) * scales)
+    codes, sf, values = _quantised_values("fp8", mn, k, seed, gran_mn)
+    return _quantised(codes.view(torch.float8_e4m3fn), sf, values, device, mn_major, gap, sf_dtype)
 
 
 def fp4(mn: int, k: int, device, seed: int, mn_major: bool = False, gap: int = 0, gran_mn: int = 1, sf_dtype=torch.float32) -> Operand:
-    """Uniform over all e2m1 codes; scales out of 0.25, 0.5, 1. Packed along the axis of unit stride, which is even."""
-    random = generator(seed)
-    codes = torch.randint(0, 16, (mn, k), generator=random, dtype=torch.uint8)
-    data = place(pack_fp4(codes, mn_major), device, mn_major, gap)
-    sf, scales = _scales(random, -2, mn, k, gran_mn, sf_dtype)
-    return Operand((data, place(sf, device, mn_major, gap)), codes.numpy().view(ml_dtypes.float4_e2m1fn).astype(np.float32) * scales)
+    """Uniform over all e2m1 codes; scales out of 0.25, 0.5, 1. Packed along the axis of unit stride, which is even. Decoded by ml_dtypes."""
+    codes, sf, values = _quantised_values("fp4", mn, k, seed, gran_mn)
+    return _quantised(pack_fp4(codes, mn_major), sf, values, device, mn_major, gap, sf_dtype)
 
 
 QUANTISED = {"fp8": fp8, "fp4": fp4}
@@ -95,13 +89,34 @@ def pack_fp4(codes: torch.Tensor, mn_major: bool = False) -> torch.Tensor:
     return (codes[:, 0::2] | codes[:, 1::2] << 4).view(torch.int8)
 
 
-def _scales(random: torch.Generator, lowest: int, mn: int, k: int, gran_mn: int, sf_dtype) -> tuple[torch.Tensor, np.ndarray]:
-    """Scales out of 2^lowest and the next two powers: as a function takes them, and as float32 [mn, k]."""
-    exponents = torch.randint(lowest, lowest + 3, (-(-mn // gran_mn), -(-k // GRAN_K)), generator=random)
-    sf = torch.ldexp(torch.ones(exponents.shape), exponents)
+def _quantised(data: torch.Tensor, sf: torch.Tensor, values: np.ndarray, device, mn_major: bool, gap: int, sf_dtype) -> Operand:
     if sf_dtype == torch.int16:
         sf = torch.from_numpy(scale_pairs(sf.numpy()))
-    return sf, np.repeat(np.repeat(np.ldexp(np.float32(1), exponents.numpy()), gran_mn, axis=0)[:mn], GRAN_K, axis=1)[:, :k]
+    return Operand((place(data, device, mn_major, gap), place(sf, device, mn_major, gap)), values)
+
+
+# Kept for the neighbouring tests, which differ in suffix only and would spend most of their time here.
+@functools.lru_cache(maxsize=2)
+def _bf16_values(mn: int, k: int, seed: int) -> tuple[torch.Tensor, np.ndarray]:
+    codes = torch.randn(mn, k, generator=generator(seed)).bfloat16()
+    return codes, codes.float().numpy()
+
+
+@functools.lru_cache(maxsize=2)
+def _quantised_values(number_format: str, mn: int, k: int, seed: int, gran_mn: int) -> tuple[torch.Tensor, torch.Tensor, np.ndarray]:
+    """uint8 codes [mn, k], fp32 scales, float32 values [mn, k]."""
+    random = generator(seed)
+    if number_format == "fp8":
+        codes = torch.randint(0, 254, (mn, k), generator=random, dtype=torch.uint8)
+        codes += (codes >= 0x7F).to(torch.uint8)                # leaves out 0x7F; 0xFF is not reached
+        lowest, dtype = -9, ml_dtypes.float8_e4m3fn
+    else:
+        codes = torch.randint(0, 16, (mn, k), generator=random, dtype=torch.uint8)
+        lowest, dtype = -2, ml_dtypes.float4_e2m1fn
+    exponents = torch.randint(lowest, lowest + 3, (-(-mn // gran_mn), -(-k // GRAN_K)), generator=random)
+    sf = torch.ldexp(torch.ones(exponents.shape), exponents)
+    scales = np.repeat(np.repeat(np.ldexp(np.float32(1), exponents.numpy()), gran_mn, axis=0)[:mn], GRAN_K, axis=1)[:, :k]
+    return codes, sf, codes.numpy().view(dtype).astype(np.float32) * scales
 
 
 def scale_pairs(sf: np.ndarray) -> np.ndarray:
