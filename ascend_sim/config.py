@@ -37,6 +37,8 @@ def value(name: str):
     text = os.environ.get(name, "").strip()
     if not text and name.startswith("DG_JIT_"):     # every DG_JIT_X falls back to DJ_JIT_X, deep_gemm.md 18.1
         text = os.environ.get("DJ_JIT_" + name.removeprefix("DG_JIT_"), "").strip()
+    if not text and name == "ASCEND_HOME_PATH":
+        text = os.environ.get("ASCEND_TOOLKIT_HOME", "").strip()
     try:
         return variable.parse(text or variable.default)
     except ValueError as error:
@@ -174,6 +176,20 @@ _variable("ASCEND_SIM_AUTOLOAD", "1", _flag, "0 or 1",
           "0: `import torch` does not make the device npu available")
 _variable("DG_JIT_LAUNCH_TIMEOUT", "300", _integer(0, 10**9), "whole seconds, 0 for no limit",
           "host time after which a launch ends with the table of who waits for what; DJ_JIT_LAUNCH_TIMEOUT is used if unset")
+_variable("DG_PRINT_CONFIGS", "0", _flag, "0 or 1",
+          "1: GEMMs of deep_gemm print each distinct problem and the tile chosen for it, once")
+_variable("DG_TEST_MAX_WORKERS", "0", _integer(0, 4096), "0 (one for each usable CPU) to 4096",
+          "threads of deep_gemm.testing.par_compile")
+_variable("ASCEND_HOME_PATH", "/usr/local/Ascend/ascend-toolkit/latest", _name, "a folder",
+          "what deep_gemm.ASCEND_HOME says; nothing is read there. ASCEND_TOOLKIT_HOME is used if unset")
+_variable("MASTER_ADDR", "127.0.0.1", _name, "a host name or address",
+          "init_dist of deep_gemm: where rank 0 listens")
+_variable("MASTER_PORT", "8361", _integer(1, 65535), "1 to 65535",
+          "init_dist of deep_gemm: where rank 0 listens")
+_variable("WORLD_SIZE", "1", _integer(1, 10**6), "1 to 1000000",
+          "init_dist of deep_gemm: number of nodes, as in DeepGEMM's own tests")
+_variable("RANK", "0", _integer(0, 10**6), "0 to 1000000",
+          "init_dist of deep_gemm: number of this node")
 
 
 # What the rest of the project calls.
@@ -232,6 +248,24 @@ def autoload() -> bool:
 def launch_timeout_s() -> int:
     """0: none."""
     return value("DG_JIT_LAUNCH_TIMEOUT")
+
+
+def print_configs() -> bool:
+    return value("DG_PRINT_CONFIGS")
+
+
+def test_workers() -> int:
+    """At least 1."""
+    return value("DG_TEST_MAX_WORKERS") or len(os.sched_getaffinity(0))
+
+
+def rendezvous() -> tuple[str, int, int, int]:
+    """(address and port of rank 0, number of nodes, number of this node)"""
+    return value("MASTER_ADDR"), value("MASTER_PORT"), value("WORLD_SIZE"), value("RANK")
+
+
+def ascend_home() -> str:
+    return value("ASCEND_HOME_PATH")
 
 
 def devices() -> tuple[int, ...]:

@@ -7,7 +7,9 @@ Rules shared by all functions: docs/deep_gemm.md. Which names exist so far, agai
 
 import importlib
 
-from deep_gemm import epilogue, locality_domain, utils  # noqa: F401
+from deep_gemm import _C, epilogue, locality_domain, utils  # noqa: F401
+from deep_gemm.aclnn_gemm import *  # noqa: F403
+from deep_gemm.aclnn_gemm import __all__ as _aclnn_gemm_names
 from deep_gemm.bf16_gemm import *  # noqa: F403
 from deep_gemm.bf16_gemm import __all__ as _bf16_gemm_names
 from deep_gemm.fp8_fp4_gemm import *  # noqa: F403
@@ -25,7 +27,7 @@ __version__ = "0.1.0"
 
 _SUBMODULES = ("testing",)
 __all__ = sorted({
-    *_bf16_gemm_names, *_fp8_fp4_gemm_names, *_transform_sf_names, *_runtime_names, *_locality_domain_names, *_utils_names,
+    *_aclnn_gemm_names, *_bf16_gemm_names, *_fp8_fp4_gemm_names, *_transform_sf_names, *_runtime_names, *_locality_domain_names, *_utils_names,
     "epilogue", "locality_domain", "utils",
 })
 

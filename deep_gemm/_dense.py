@@ -28,11 +28,11 @@ def sizes(door: Door, suffix: str, a_shape, b_shape, a_text: str = "", b_text: s
     return m, n, k
 
 
-def check_output(door: Door, d, c, m: int, n: int) -> None:
-    """d [m, n] bf16 or fp32, N-major; c like it, or d itself."""
+def check_output(door: Door, d, c, m: int, n: int, accepted=(torch.bfloat16, torch.float32)) -> None:
+    """d [m, n] of an accepted dtype, N-major; c like it, or d itself."""
     if not door.tensor("d", d, (2,)):
         return
-    door.dtype("d", d, torch.bfloat16, torch.float32)
+    door.dtype("d", d, *accepted)
     if door.shape("d", d, (m, n), "[m, n]"):
         door.n_major("d", d)
     if c is None or c is d or not door.tensor("c", c, (2,)):

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """What a process sets for all later calls. Source: deep_gemm.md 5; docs/deep_gemm.md, "Runtime settings"."""
 
+from pathlib import Path
+
 from ascend_sim import chips, config, parity
 from ascend_sim.backends import settings
 
@@ -8,8 +10,11 @@ __all__ = [
     "set_num_sms", "get_num_sms", "set_npu_arch", "get_npu_arch",
     "use_deterministic_algorithms", "get_deterministic_algorithms",
     "set_mk_alignment_for_contiguous_layout", "get_mk_alignment_for_contiguous_layout",
-    "get_theoretical_mk_alignment_for_contiguous_layout",
+    "get_theoretical_mk_alignment_for_contiguous_layout", "get_library_root_path", "ASCEND_HOME",
+    "set_tc_util", "get_tc_util", "set_pdl", "get_pdl", "set_ignore_compile_dims", "set_block_size_multiple_of",
 ]
+
+ASCEND_HOME = config.ascend_home()      # of the toolkit that the real library compiles with; nothing is read there
 
 _MK_ALIGNMENT = 256
 
@@ -73,6 +78,54 @@ def get_theoretical_mk_alignment_for_contiguous_layout(expected_m: int | None = 
         parity.differs("get_theoretical_mk_alignment_for_contiguous_layout", "expected_m",
                        f"expected_m = {expected_m} is only known to the CUDA library.")
     return _MK_ALIGNMENT
+
+
+def get_library_root_path() -> str:
+    """The folder of this package. The real library's headers are there; kernels here are built in."""
+    return str(Path(__file__).parent)
+
+
+# Hints and switches that only the CUDA library has. They are kept and change neither results nor simulated times.
+
+def set_tc_util(percent: int) -> None:
+    """CUDA: how much of the tensor cores kernels should use, 0 to 100; 0 reads back as 100. Warns."""
+    if type(percent) is not int or not 0 <= percent <= 100:
+        raise ValueError(f"set_tc_util: percent is {percent!r}; expected an int from 0 to 100.")
+    _only_cuda("set_tc_util")
+    settings.deep_gemm.tc_util = percent
+
+
+def get_tc_util() -> int:
+    """What set_tc_util was told last; 100 by default."""
+    return settings.deep_gemm.tc_util or 100
+
+
+def set_pdl(enabled: bool) -> None:
+    """CUDA: programmatic dependent launch. Warns."""
+    _only_cuda("set_pdl")
+    settings.deep_gemm.pdl = bool(enabled)
+
+
+def get_pdl() -> bool:
+    """What set_pdl was told last; False by default."""
+    return settings.deep_gemm.pdl
+
+
+def set_ignore_compile_dims(enabled: bool) -> None:
+    """CUDA: whether compiled_dims is ignored, which it always is here. Warns."""
+    _only_cuda("set_ignore_compile_dims")
+
+
+def set_block_size_multiple_of(multiple: int | tuple[int, int]) -> None:
+    """CUDA: of what block sizes have to be multiples; kernels here choose their own. Warns."""
+    pair = multiple if isinstance(multiple, (tuple, list)) else (multiple, multiple)
+    if len(pair) != 2 or not all(type(size) is int and size > 0 for size in pair):
+        raise ValueError(f"set_block_size_multiple_of: multiple is {multiple!r}; expected a positive int or two of them.")
+    _only_cuda("set_block_size_multiple_of")
+
+
+def _only_cuda(function: str) -> None:
+    parity.differs(function, "only CUDA", "only the CUDA library has this function; it has no effect here.")
 
 
 def _device_cores() -> int:

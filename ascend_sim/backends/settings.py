@@ -9,6 +9,8 @@ class DeepGemm:
     num_sms: int = 0                # 0: all the device's cores
     npu_arch: int = 0               # 0: the device's own
     deterministic: bool = False
+    tc_util: int = 0                # CUDA's, without effect, as is pdl
+    pdl: bool = False
     dry_run: bool = False           # checks only: nothing is launched, outputs are left untouched
 
 

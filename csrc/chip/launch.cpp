@@ -118,6 +118,7 @@ public:
         return State::finished;
     }
 
+    int core_index() const { return core_->index; }
     std::string waits() const {
         std::string table;
         for (const Core* core : core_->cores) core->describe_waits(table);
@@ -260,9 +261,11 @@ void Launch::worker() {
 
 // Every worker still alive sleeps, and nobody is left to wake them. Called with the mutex held.
 void Launch::declare_deadlock() {
-    std::string table;
+    std::map<int, std::string> waits;  // by core, whichever host thread has it
     for (const auto* runners : parked_)
-        for (const auto& runner : *runners) table += runner->waits();
+        for (const auto& runner : *runners) waits[runner->core_index()] = runner->waits();
+    std::string table;
+    for (const auto& [core, lines] : waits) table += lines;
     error_ = std::make_exception_ptr(LaunchError(title() + ": no core can continue" + table));
     given_up_ = true;
     wake_->notify_all();
@@ -346,7 +349,7 @@ void launch(const Kernel& kernel, Device& device, const LaunchOptions& options, 
     Launch run(kernel, device, options, static_cast<const uint8_t*>(args));
     run.execute();
     if (!run.traces()) {
-        profile_functional_launch(device.index, kernel.name);
+        profile_functional_launch(device.index, kernel.name, options.detail);
         return;
     }
     std::lock_guard lock(device.replay_mutex);

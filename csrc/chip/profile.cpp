@@ -281,10 +281,11 @@ void profile_write_chrome_trace(int handle, const std::string& path) {
 
 // ---- launches -------------------------------------------------------------------------------------------------------
 
-void profile_functional_launch(int device, const std::string& name) {
+void profile_functional_launch(int device, const std::string& name, const std::string& detail) {
     if (!is_profiling()) return;
     LaunchProfile launch;
     launch.name = name;
+    launch.detail = detail;
     launch.chip = chip_spec().name;
     launch.device = device;
     launch.is_timed = false;

@@ -71,7 +71,7 @@ std::string profile_json(int handle);
 void profile_write_chrome_trace(int handle, const std::string& path);
 
 // A launch in functional mode: it has no time.
-void profile_functional_launch(int device, const std::string& name);
+void profile_functional_launch(int device, const std::string& name, const std::string& detail);
 
 // Phase 2 of a launch: replay, clock, profile. Throws LaunchError if the replay finds a violation.
 void finish_launch(const LaunchTrace& trace, const Kernel& kernel, Device& device, const LaunchOptions& options,

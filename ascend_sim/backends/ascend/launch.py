@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: MIT
 """How a launch is described to the chip: named fields of 8 bytes, made from tensors."""
 
+from ascend_sim import config
 from ascend_sim.backends import settings
+
+_printed: set[str] = set()      # what DG_PRINT_CONFIGS has shown
+_ADDRESSES = {"a", "b", "d", "sfa", "sfb", "src", "dst", "psum"}
 
 
 def launch(kernel: str, like, fields: dict) -> None:
@@ -10,7 +14,24 @@ def launch(kernel: str, like, fields: dict) -> None:
 
     from ascend_sim import _C
     device = like.device.index or 0
-    _C.launch(kernel, device, torch.npu.current_stream(device).stream_id, fields)
+    stream = torch.npu.current_stream(device).stream_id
+    if not config.print_configs():
+        _C.launch(kernel, device, stream, fields)
+        return
+    import ascend_sim
+    with ascend_sim.profile(timeline=False) as profile:
+        _C.launch(kernel, device, stream, fields)
+    _print_config(profile.records[-1], fields)
+
+
+def _print_config(record, fields: dict) -> None:
+    if not record.detail:           # the kernel has nothing to choose
+        return
+    problem = ", ".join(f"{name}={value}" for name, value in fields.items() if name not in _ADDRESSES)
+    text = f"{record.name}({problem}): {record.detail}"
+    if text not in _printed:
+        _printed.add(text)
+        print(text)
 
 
 def gemm_fields(a, b, d, accumulate: bool, alpha: float | None) -> dict:
