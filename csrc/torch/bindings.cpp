@@ -18,6 +18,12 @@ namespace py = pybind11;
 namespace ascend::npu {
 namespace {
 
+// Python's int before it is narrowed to PyTorch's 8 bits; negative: the current device.
+int checked(int device) {
+    TORCH_CHECK(device < device_count(), "npu: device index ", device, " does not exist; expected 0 to ", device_count() - 1);
+    return device < 0 ? current_device() : device;
+}
+
 void bind_devices(py::module_& module) {
     // `ask` is Python code: it needs the interpreter's lock, and configure() must not hold anything meanwhile.
     module.def("set_configuration_source", [](py::function ask) {
@@ -38,18 +44,18 @@ void bind_devices(py::module_& module) {
 
 void bind_memory(py::module_& module) {
     module.def("memory_info", [](int device) {
-        const Hbm& memory = hbm(index_of(static_cast<c10::DeviceIndex>(device)));
+        const Hbm& memory = hbm(checked(device));
         const uint64_t total = memory.capacity_bytes();
         return std::make_tuple(total - memory.statistics().reserved.current, total);
     }, py::arg("device"), "(free, total) bytes of emulated HBM.");
     module.def("set_memory_limit", [](int device, uint64_t bytes) {
-        hbm(index_of(static_cast<c10::DeviceIndex>(device))).set_limit(bytes);
+        hbm(checked(device)).set_limit(bytes);
     }, py::arg("device"), py::arg("bytes"));
-    module.def("memory_limit", [](int device) { return hbm(index_of(static_cast<c10::DeviceIndex>(device))).limit_bytes(); },
+    module.def("memory_limit", [](int device) { return hbm(checked(device)).limit_bytes(); },
                py::arg("device"));
     module.def("memory_blocks", [](int device) {
         py::list blocks;
-        for (const auto& [range, block] : hbm(index_of(static_cast<c10::DeviceIndex>(device))).blocks())
+        for (const auto& [range, block] : hbm(checked(device)).blocks())
             blocks.append(py::make_tuple(range.begin, block.size, block.requested, block.is_live));
         return blocks;
     }, py::arg("device"), "(address, bytes, requested bytes, live) of every committed block.");
@@ -61,7 +67,7 @@ void bind_memory(py::module_& module) {
         return py::make_tuple(owner->device(), range.begin, range.end);
     }, py::arg("address"), "(device, begin, end) of the live allocation that holds an address, or None.");
     module.def("allocate", [](int device, size_t bytes) {
-        return reinterpret_cast<uint64_t>(allocate_on(index_of(static_cast<c10::DeviceIndex>(device)), bytes).release_context());
+        return reinterpret_cast<uint64_t>(allocate_on(checked(device), bytes).release_context());
     }, py::arg("device"), py::arg("bytes"), "Raw memory; free() gives it back.");
     module.def("free", [](uint64_t address) {
         void* p = reinterpret_cast<void*>(address);
@@ -70,11 +76,12 @@ void bind_memory(py::module_& module) {
 }
 
 void bind_time(py::module_& module) {
-    module.def("now_us", [](int device, int64_t stream) { return timeline().now_us(index_of(static_cast<c10::DeviceIndex>(device)), stream); },
-               py::arg("device"), py::arg("stream") = 0, "The simulated clock of a stream.");
+    module.def("now_us", [](int device, int64_t stream) { return timeline().now_us(checked(device), stream); }, py::arg("device"),
+               py::arg("stream") = 0, "The simulated clock of a stream.");
     module.def("run_for_us", [](int device, int64_t stream, double duration_us) {
-        return timeline().run(index_of(static_cast<c10::DeviceIndex>(device)), stream, duration_us);
-    }, py::arg("device"), py::arg("stream"), py::arg("duration_us"), "Occupies the device; returns the start, in simulated microseconds.");
+        return timeline().run(checked(device), stream, duration_us);
+    }, py::arg("device"), py::arg("stream"), py::arg("duration_us"),
+       "Occupies the device; returns the start, in simulated microseconds.");
     module.def("elapsed_ms", [](uint64_t first, uint64_t second) {
         return elapsed_ms(reinterpret_cast<const void*>(first), reinterpret_cast<const void*>(second));
     }, py::arg("first"), py::arg("second"), "Simulated milliseconds between two recorded events, by event_id.");
@@ -89,7 +96,7 @@ void bind_time(py::module_& module) {
 void bind_random(py::module_& module) {
     module.def("default_generator", [](int device) {
         return py::reinterpret_steal<py::object>(
-            THPGenerator_Wrap(default_generator(index_of(static_cast<c10::DeviceIndex>(device)))));
+            THPGenerator_Wrap(default_generator(checked(device))));
     }, py::arg("device"));
     module.def("manual_seed_all", &seed_default_generators, py::arg("seed"), "Also of devices that are not in use yet.");
 }
