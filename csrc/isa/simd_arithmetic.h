@@ -35,15 +35,21 @@ struct Min {
 };
 struct Add {
     template <typename V>
-    ASC_INLINE V operator()(V a, V b) const { return a + b; }
+    ASC_INLINE V operator()(V a, V b) const {
+        return a + b;
+    }
 };
 struct Sub {
     template <typename V>
-    ASC_INLINE V operator()(V a, V b) const { return a - b; }
+    ASC_INLINE V operator()(V a, V b) const {
+        return a - b;
+    }
 };
 struct Mul {
     template <typename V>
-    ASC_INLINE V operator()(V a, V b) const { return a * b; }
+    ASC_INLINE V operator()(V a, V b) const {
+        return a * b;
+    }
 };
 struct Div {
     template <typename V>
@@ -109,7 +115,8 @@ ASC_INLINE void compare(Predicate& dst, const Register<T>& a, B b, const Predica
     each_chunk([&](auto i) __attribute__((always_inline)) {
         Vec<bits_t<T>> result;
         if constexpr (kIsFloat16<T>) {
-            const VecU even = (VecU)f(even_lanes<T>(a.v[i]), b(i, 0)), odd = (VecU)f(odd_lanes<T>(a.v[i]), b(i, 1));
+            const VecU even = (VecU)f(even_lanes<T>(a.v[i]), b(i, 0)),
+                       odd = (VecU)f(odd_lanes<T>(a.v[i]), b(i, 1));
             result = (Vec<bits_t<T>>)((even & 0xffffu) | odd << 16);
         } else {
             result = (Vec<bits_t<T>>)f(a.v[i], b(i, 0));
@@ -118,11 +125,15 @@ ASC_INLINE void compare(Predicate& dst, const Register<T>& a, B b, const Predica
     });
 }
 template <typename T, typename F>
-ASC_INLINE void compare_registers(Predicate& dst, const Register<T>& a, const Register<T>& b, const Predicate& mask, F f) {
-    compare(dst, a, [&](auto i, int odd) __attribute__((always_inline)) {
-        if constexpr (kIsFloat16<T>) return odd ? odd_lanes<T>(b.v[i]) : even_lanes<T>(b.v[i]);
-        else return b.v[i];
-    }, mask, f);
+ASC_INLINE void compare_registers(Predicate& dst, const Register<T>& a, const Register<T>& b,
+                                  const Predicate& mask, F f) {
+    compare(
+        dst, a,
+        [&](auto i, int odd) __attribute__((always_inline)) {
+            if constexpr (kIsFloat16<T>) return odd ? odd_lanes<T>(b.v[i]) : even_lanes<T>(b.v[i]);
+            else return b.v[i];
+        },
+        mask, f);
 }
 template <typename T, typename F>
 ASC_INLINE void compare_scalar(Predicate& dst, const Register<T>& a, T b, const Predicate& mask, F f) {
@@ -131,7 +142,8 @@ ASC_INLINE void compare_scalar(Predicate& dst, const Register<T>& a, T b, const 
 }
 
 template <typename T, typename F>
-ASC_INLINE void bitwise(Register<T>& dst, const Predicate& mask, F f, const Register<T>& a, const Register<T>& b) {
+ASC_INLINE void bitwise(Register<T>& dst, const Predicate& mask, F f, const Register<T>& a,
+                        const Register<T>& b) {
     vf_count(VfClass::alu);
     each_chunk([&](auto i) __attribute__((always_inline)) {
         dst.v[i] = keep<T>(f((Vec<bits_t<T>>)a.v[i], (Vec<bits_t<T>>)b.v[i]), mask, i);
@@ -154,7 +166,8 @@ ASC_INLINE V shift_right(V a, V count) {
     constexpr int kBits = sizeof(L) * 8;
     const U by = (U)count;
     const U limit = (U)(by < static_cast<std::make_unsigned_t<L>>(kBits));
-    if constexpr (std::is_signed_v<L>) return a >> (V)blend(limit, by, splat(static_cast<std::make_unsigned_t<L>>(kBits - 1)));
+    if constexpr (std::is_signed_v<L>)
+        return a >> (V)blend(limit, by, splat(static_cast<std::make_unsigned_t<L>>(kBits - 1)));
     else return (V)((a >> (V)(by & (kBits - 1))) & (V)limit);
 }
 
@@ -163,22 +176,22 @@ ASC_INLINE V shift_right(V a, V count) {
 
 inline namespace ASCEND_SIM_VEC {
 
-#define ASC_BINARY(name, Op, cost)                                                                                     \
-    template <typename T>                                                                                              \
-    ASC_INLINE void name(ascend::isa::Register<T>& dst, const ascend::isa::Register<T>& a,                             \
-                         const ascend::isa::Register<T>& b, const vector_bool& mask) {                                 \
-        using namespace ascend::isa;                                                                                   \
-        cost;                                                                                                          \
-        lanewise(dst, mask, Op{}, a, b);                                                                               \
+#define ASC_BINARY(name, Op, cost)                                                         \
+    template <typename T>                                                                  \
+    ASC_INLINE void name(ascend::isa::Register<T>& dst, const ascend::isa::Register<T>& a, \
+                         const ascend::isa::Register<T>& b, const vector_bool& mask) {     \
+        using namespace ascend::isa;                                                       \
+        cost;                                                                              \
+        lanewise(dst, mask, Op{}, a, b);                                                   \
     }
-#define ASC_BINARY_SCALAR(name, Op, cost)                                                                              \
-    template <typename T, typename U>                                                                                  \
-    ASC_INLINE void name(ascend::isa::Register<T>& dst, const ascend::isa::Register<T>& a, U scalar,                   \
-                         const vector_bool& mask) {                                                                    \
-        using namespace ascend::isa;                                                                                   \
-        cost;                                                                                                          \
-        const auto b = spread(scalar_as<T>(scalar));                                                                   \
-        lanewise(dst, mask, [&](auto x) __attribute__((always_inline)) { return Op{}(x, b); }, a);                     \
+#define ASC_BINARY_SCALAR(name, Op, cost)                                                            \
+    template <typename T, typename U>                                                                \
+    ASC_INLINE void name(ascend::isa::Register<T>& dst, const ascend::isa::Register<T>& a, U scalar, \
+                         const vector_bool& mask) {                                                  \
+        using namespace ascend::isa;                                                                 \
+        cost;                                                                                        \
+        const auto b = spread(scalar_as<T>(scalar));                                                 \
+        lanewise(dst, mask, [&](auto x) __attribute__((always_inline)) { return Op{}(x, b); }, a);   \
     }
 ASC_BINARY(asc_add, Add, count_arithmetic<T>())
 ASC_BINARY(asc_sub, Sub, count_arithmetic<T>())
@@ -193,12 +206,13 @@ ASC_BINARY_SCALAR(asc_min_scalar, Min, vf_count(VfClass::alu))
 #undef ASC_BINARY
 #undef ASC_BINARY_SCALAR
 
-#define ASC_UNARY(name, cost, expression)                                                                              \
-    template <typename T>                                                                                              \
-    ASC_INLINE void name(ascend::isa::Register<T>& dst, const ascend::isa::Register<T>& a, const vector_bool& mask) {  \
-        using namespace ascend::isa;                                                                                   \
-        cost;                                                                                                          \
-        lanewise(dst, mask, [](auto x) __attribute__((always_inline)) { return expression; }, a);                      \
+#define ASC_UNARY(name, cost, expression)                                                         \
+    template <typename T>                                                                         \
+    ASC_INLINE void name(ascend::isa::Register<T>& dst, const ascend::isa::Register<T>& a,        \
+                         const vector_bool& mask) {                                               \
+        using namespace ascend::isa;                                                              \
+        cost;                                                                                     \
+        lanewise(dst, mask, [](auto x) __attribute__((always_inline)) { return expression; }, a); \
     }
 ASC_UNARY(asc_abs, count_arithmetic<T>(), Abs{}(x))
 ASC_UNARY(asc_neg, count_arithmetic<T>(), Neg{}(x))
@@ -238,43 +252,52 @@ ASC_INLINE void asc_prelu(ascend::isa::Register<T>& dst, const ascend::isa::Regi
                           const ascend::isa::Register<T>& b, const vector_bool& mask) {
     using namespace ascend::isa;
     vf_count(VfClass::alu);
-    lanewise(dst, mask, [](auto x, auto y) __attribute__((always_inline)) { return blend(x > 0, x, x * y); }, a, b);
+    lanewise(
+        dst, mask, [](auto x, auto y) __attribute__((always_inline)) { return blend(x > 0, x, x * y); }, a,
+        b);
 }
 
 // Fused: dst += a * scalar, dst = dst * a + b. Zero where masked off.
 template <typename T, typename U>
-ASC_INLINE void asc_axpy(ascend::isa::Register<T>& dst, const ascend::isa::Register<T>& a, U scalar, const vector_bool& mask) {
-    using namespace ascend::isa;
-    vf_count(VfClass::alu);
-    const auto b = spread(scalar_as<T>(scalar));
-    lanewise(dst, mask, [&](auto x, auto sum) __attribute__((always_inline)) { return FusedMulAdd{}(x, b, sum); }, a, dst);
-}
-template <typename T>
-ASC_INLINE void asc_madd(ascend::isa::Register<T>& dst, const ascend::isa::Register<T>& a, const ascend::isa::Register<T>& b,
+ASC_INLINE void asc_axpy(ascend::isa::Register<T>& dst, const ascend::isa::Register<T>& a, U scalar,
                          const vector_bool& mask) {
     using namespace ascend::isa;
     vf_count(VfClass::alu);
-    lanewise(dst, mask, [](auto old, auto x, auto y) __attribute__((always_inline)) { return FusedMulAdd{}(old, x, y); }, dst, a, b);
+    const auto b = spread(scalar_as<T>(scalar));
+    lanewise(
+        dst, mask, [&](auto x, auto sum) __attribute__((always_inline)) { return FusedMulAdd{}(x, b, sum); },
+        a, dst);
+}
+template <typename T>
+ASC_INLINE void asc_madd(ascend::isa::Register<T>& dst, const ascend::isa::Register<T>& a,
+                         const ascend::isa::Register<T>& b, const vector_bool& mask) {
+    using namespace ascend::isa;
+    vf_count(VfClass::alu);
+    lanewise(
+        dst, mask,
+        [](auto old, auto x, auto y) __attribute__((always_inline)) { return FusedMulAdd{}(old, x, y); }, dst,
+        a, b);
 }
 
 // Bitwise, on the lanes' bits.
 template <typename T>
-ASC_INLINE void asc_and(ascend::isa::Register<T>& dst, const ascend::isa::Register<T>& a, const ascend::isa::Register<T>& b,
-                        const vector_bool& mask) {
+ASC_INLINE void asc_and(ascend::isa::Register<T>& dst, const ascend::isa::Register<T>& a,
+                        const ascend::isa::Register<T>& b, const vector_bool& mask) {
     ascend::isa::bitwise(dst, mask, [](auto x, auto y) { return x & y; }, a, b);
 }
 template <typename T>
-ASC_INLINE void asc_or(ascend::isa::Register<T>& dst, const ascend::isa::Register<T>& a, const ascend::isa::Register<T>& b,
-                       const vector_bool& mask) {
+ASC_INLINE void asc_or(ascend::isa::Register<T>& dst, const ascend::isa::Register<T>& a,
+                       const ascend::isa::Register<T>& b, const vector_bool& mask) {
     ascend::isa::bitwise(dst, mask, [](auto x, auto y) { return x | y; }, a, b);
 }
 template <typename T>
-ASC_INLINE void asc_xor(ascend::isa::Register<T>& dst, const ascend::isa::Register<T>& a, const ascend::isa::Register<T>& b,
-                        const vector_bool& mask) {
+ASC_INLINE void asc_xor(ascend::isa::Register<T>& dst, const ascend::isa::Register<T>& a,
+                        const ascend::isa::Register<T>& b, const vector_bool& mask) {
     ascend::isa::bitwise(dst, mask, [](auto x, auto y) { return x ^ y; }, a, b);
 }
 template <typename T>
-ASC_INLINE void asc_not(ascend::isa::Register<T>& dst, const ascend::isa::Register<T>& a, const vector_bool& mask) {
+ASC_INLINE void asc_not(ascend::isa::Register<T>& dst, const ascend::isa::Register<T>& a,
+                        const vector_bool& mask) {
     ascend::isa::bitwise(dst, mask, [](auto x, auto) { return ~x; }, a, a);
 }
 
@@ -300,16 +323,16 @@ ASC_INLINE void asc_shiftright(ascend::isa::Register<T>& dst, const ascend::isa:
     });
 }
 template <typename T, typename U>
-ASC_INLINE void asc_shiftleft_scalar(ascend::isa::Register<T>& dst, const ascend::isa::Register<T>& a, U count,
-                                     const vector_bool& mask) {
+ASC_INLINE void asc_shiftleft_scalar(ascend::isa::Register<T>& dst, const ascend::isa::Register<T>& a,
+                                     U count, const vector_bool& mask) {
     using namespace ascend::isa;
     vf_count(VfClass::alu);
     const auto by = splat(static_cast<T>(count));
     lanewise(dst, mask, [&](auto x) __attribute__((always_inline)) { return shift_left(x, by); }, a);
 }
 template <typename T, typename U>
-ASC_INLINE void asc_shiftright_scalar(ascend::isa::Register<T>& dst, const ascend::isa::Register<T>& a, U count,
-                                      const vector_bool& mask) {
+ASC_INLINE void asc_shiftright_scalar(ascend::isa::Register<T>& dst, const ascend::isa::Register<T>& a,
+                                      U count, const vector_bool& mask) {
     using namespace ascend::isa;
     vf_count(VfClass::alu);
     const auto by = splat(static_cast<T>(count));
@@ -318,26 +341,26 @@ ASC_INLINE void asc_shiftright_scalar(ascend::isa::Register<T>& dst, const ascen
 
 // a where on, b where off.
 template <typename T>
-ASC_INLINE void asc_select(ascend::isa::Register<T>& dst, const ascend::isa::Register<T>& a, const ascend::isa::Register<T>& b,
-                           const vector_bool& mask) {
+ASC_INLINE void asc_select(ascend::isa::Register<T>& dst, const ascend::isa::Register<T>& a,
+                           const ascend::isa::Register<T>& b, const vector_bool& mask) {
     using namespace ascend::isa;
     vf_count(VfClass::alu);
-    each_chunk([&](auto i) __attribute__((always_inline)) { dst.v[i] = blend(active<T>(mask, i), a.v[i], b.v[i]); });
+    each_chunk([&](auto i)
+                   __attribute__((always_inline)) { dst.v[i] = blend(active<T>(mask, i), a.v[i], b.v[i]); });
 }
 
-#define ASC_COMPARE(name, op)                                                                                          \
-    template <typename T>                                                                                              \
-    ASC_INLINE void asc_##name(vector_bool& dst, const ascend::isa::Register<T>& a, const ascend::isa::Register<T>& b, \
-                               const vector_bool& mask) {                                                              \
-        ascend::isa::compare_registers(dst, a, b, mask, [](auto x, auto y) __attribute__((always_inline)) {            \
-            return x op y;                                                                                             \
-        });                                                                                                            \
-    }                                                                                                                  \
-    template <typename T, typename U>                                                                                  \
-    ASC_INLINE void asc_##name##_scalar(vector_bool& dst, const ascend::isa::Register<T>& a, U scalar,                 \
-                                        const vector_bool& mask) {                                                     \
-        ascend::isa::compare_scalar(dst, a, ascend::isa::scalar_as<T>(scalar), mask,                                   \
-                                    [](auto x, auto y) __attribute__((always_inline)) { return x op y; });             \
+#define ASC_COMPARE(name, op)                                                                              \
+    template <typename T>                                                                                  \
+    ASC_INLINE void asc_##name(vector_bool& dst, const ascend::isa::Register<T>& a,                        \
+                               const ascend::isa::Register<T>& b, const vector_bool& mask) {               \
+        ascend::isa::compare_registers(                                                                    \
+            dst, a, b, mask, [](auto x, auto y) __attribute__((always_inline)) { return x op y; });        \
+    }                                                                                                      \
+    template <typename T, typename U>                                                                      \
+    ASC_INLINE void asc_##name##_scalar(vector_bool& dst, const ascend::isa::Register<T>& a, U scalar,     \
+                                        const vector_bool& mask) {                                         \
+        ascend::isa::compare_scalar(dst, a, ascend::isa::scalar_as<T>(scalar), mask,                       \
+                                    [](auto x, auto y) __attribute__((always_inline)) { return x op y; }); \
     }
 ASC_COMPARE(eq, ==)
 ASC_COMPARE(ne, !=)
@@ -350,7 +373,8 @@ ASC_COMPARE(ge, >=)
 // 32-bit add and subtract with carry predicates: out, and for addc/subc in. A subtraction's carry is 1 without borrow.
 namespace ascend_carry {
 template <typename F>
-ASC_INLINE void lanes(vector_bool& carry, vector_u32& dst, const vector_u32& a, const vector_u32& b, const vector_bool& mask, F f) {
+ASC_INLINE void lanes(vector_bool& carry, vector_u32& dst, const vector_u32& a, const vector_u32& b,
+                      const vector_bool& mask, F f) {
     using namespace ascend::isa;
     vf_count(VfClass::alu_int32, 2);
     vector_bool on;
@@ -364,39 +388,47 @@ ASC_INLINE void lanes(vector_bool& carry, vector_u32& dst, const vector_u32& a, 
     carry = on;
 }
 }  // namespace ascend_carry
-ASC_INLINE void asc_add(vector_bool& carry, vector_u32& dst, const vector_u32& a, const vector_u32& b, const vector_bool& mask) {
-    ascend_carry::lanes(carry, dst, a, b, mask, [](auto x, auto y, auto, auto& out) __attribute__((always_inline)) {
-        out = (ascend::isa::VecU)(x + y < x);
-        return x + y;
-    });
+ASC_INLINE void asc_add(vector_bool& carry, vector_u32& dst, const vector_u32& a, const vector_u32& b,
+                        const vector_bool& mask) {
+    ascend_carry::lanes(carry, dst, a, b, mask,
+                        [](auto x, auto y, auto, auto& out) __attribute__((always_inline)) {
+                            out = (ascend::isa::VecU)(x + y < x);
+                            return x + y;
+                        });
 }
-ASC_INLINE void asc_sub(vector_bool& carry, vector_u32& dst, const vector_u32& a, const vector_u32& b, const vector_bool& mask) {
-    ascend_carry::lanes(carry, dst, a, b, mask, [](auto x, auto y, auto, auto& out) __attribute__((always_inline)) {
-        out = (ascend::isa::VecU)(x >= y);
-        return x - y;
-    });
+ASC_INLINE void asc_sub(vector_bool& carry, vector_u32& dst, const vector_u32& a, const vector_u32& b,
+                        const vector_bool& mask) {
+    ascend_carry::lanes(carry, dst, a, b, mask,
+                        [](auto x, auto y, auto, auto& out) __attribute__((always_inline)) {
+                            out = (ascend::isa::VecU)(x >= y);
+                            return x - y;
+                        });
 }
-ASC_INLINE void asc_addc(vector_bool& carry, vector_u32& dst, const vector_u32& a, const vector_u32& b, const vector_bool& carry_in,
-                         const vector_bool& mask) {
-    ascend_carry::lanes(carry, dst, a, b, mask, [&](auto x, auto y, auto i, auto& out) __attribute__((always_inline)) {
-        const ascend::isa::VecU in = ascend::isa::active<uint32_t>(carry_in, i) & 1, sum = x + y;
-        out = (ascend::isa::VecU)(sum < x) | (ascend::isa::VecU)(sum + in < sum);
-        return sum + in;
-    });
+ASC_INLINE void asc_addc(vector_bool& carry, vector_u32& dst, const vector_u32& a, const vector_u32& b,
+                         const vector_bool& carry_in, const vector_bool& mask) {
+    ascend_carry::lanes(
+        carry, dst, a, b, mask, [&](auto x, auto y, auto i, auto& out) __attribute__((always_inline)) {
+            const ascend::isa::VecU in = ascend::isa::active<uint32_t>(carry_in, i) & 1, sum = x + y;
+            out = (ascend::isa::VecU)(sum < x) | (ascend::isa::VecU)(sum + in < sum);
+            return sum + in;
+        });
 }
-ASC_INLINE void asc_subc(vector_bool& carry, vector_u32& dst, const vector_u32& a, const vector_u32& b, const vector_bool& carry_in,
-                         const vector_bool& mask) {
-    ascend_carry::lanes(carry, dst, a, b, mask, [&](auto x, auto y, auto i, auto& out) __attribute__((always_inline)) {
-        const ascend::isa::VecU borrow = 1 - (ascend::isa::active<uint32_t>(carry_in, i) & 1), difference = x - y;
-        out = (ascend::isa::VecU)(x >= y) & (ascend::isa::VecU)(difference >= borrow);
-        return difference - borrow;
-    });
+ASC_INLINE void asc_subc(vector_bool& carry, vector_u32& dst, const vector_u32& a, const vector_u32& b,
+                         const vector_bool& carry_in, const vector_bool& mask) {
+    ascend_carry::lanes(
+        carry, dst, a, b, mask, [&](auto x, auto y, auto i, auto& out) __attribute__((always_inline)) {
+            const ascend::isa::VecU borrow = 1 - (ascend::isa::active<uint32_t>(carry_in, i) & 1),
+                                    difference = x - y;
+            out = (ascend::isa::VecU)(x >= y) & (ascend::isa::VecU)(difference >= borrow);
+            return difference - borrow;
+        });
 }
 // The low and the high half of 32 x 32 -> 64.
 template <typename T>
     requires(sizeof(T) == 4 && std::is_integral_v<T>)
-ASC_INLINE void asc_mull(ascend::isa::Register<T>& low, ascend::isa::Register<T>& high, const ascend::isa::Register<T>& a,
-                         const ascend::isa::Register<T>& b, const vector_bool& mask) {
+ASC_INLINE void asc_mull(ascend::isa::Register<T>& low, ascend::isa::Register<T>& high,
+                         const ascend::isa::Register<T>& a, const ascend::isa::Register<T>& b,
+                         const vector_bool& mask) {
     using namespace ascend::isa;
     using Wide = std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>;
     vf_count(VfClass::alu_int32, 4);

@@ -28,7 +28,8 @@ constexpr bool kIsFp4 = std::is_same_v<T, float4_e2m1x2_t> || std::is_same_v<T, 
 static inline float int_to_f32(int64_t value, Rounding rounding) {
     if (rounding == Rounding::nearest_even) return static_cast<float>(value);
     const bool negative = value < 0;
-    const uint64_t size = negative ? uint64_t{0} - static_cast<uint64_t>(value) : static_cast<uint64_t>(value);
+    const uint64_t size =
+        negative ? uint64_t{0} - static_cast<uint64_t>(value) : static_cast<uint64_t>(value);
     if (size < (1u << 24)) return static_cast<float>(value);
     int shift = 40 - __builtin_clzll(size);  // 24 bits stay
     const uint64_t rest = size & ((uint64_t{1} << shift) - 1), half = uint64_t{1} << (shift - 1);
@@ -53,11 +54,14 @@ template <typename D>
 static inline D f32_to_int(float value, Rounding rounding, bool saturate) {
     if (value != value) return 0;
     const double rounded = round_to_integer(value, rounding);
-    constexpr double kLow = static_cast<double>(std::is_signed_v<D> ? -__builtin_ldexp(1.0, sizeof(D) * 8 - 1) : 0.0);
+    constexpr double kLow =
+        static_cast<double>(std::is_signed_v<D> ? -__builtin_ldexp(1.0, sizeof(D) * 8 - 1) : 0.0);
     constexpr double kEnd = __builtin_ldexp(1.0, sizeof(D) * 8 - (std::is_signed_v<D> ? 1 : 0));
     if (saturate) {
-        if (rounded < kLow) return std::is_signed_v<D> ? static_cast<D>(uint64_t{1} << (sizeof(D) * 8 - 1)) : D{0};
-        if (rounded >= kEnd) return static_cast<D>(~uint64_t{0} >> (64 - sizeof(D) * 8 + (std::is_signed_v<D> ? 1 : 0)));
+        if (rounded < kLow)
+            return std::is_signed_v<D> ? static_cast<D>(uint64_t{1} << (sizeof(D) * 8 - 1)) : D{0};
+        if (rounded >= kEnd)
+            return static_cast<D>(~uint64_t{0} >> (64 - sizeof(D) * 8 + (std::is_signed_v<D> ? 1 : 0)));
     }
     if (rounded >= 0x1p63 || rounded < -0x1p63) return static_cast<D>(rounded < 0 ? INT64_MIN : INT64_MAX);
     return static_cast<D>(static_cast<int64_t>(rounded));
@@ -80,13 +84,15 @@ static inline bits_t<D> convert_bits(bits_t<S> bits) {
         const int64_t value = static_cast<S>(bits);
         if constexpr (std::is_integral_v<D>) return static_cast<bits_t<D>>(int_to_int<D>(value, kSaturate));
         else if constexpr (std::is_same_v<D, float>) return f32_bits(int_to_f32(value, rounding));
-        else if constexpr (std::is_same_v<D, half>) return f32_to_f16(int_to_f32(value, Rounding::odd), rounding, saturation);
+        else if constexpr (std::is_same_v<D, half>)
+            return f32_to_f16(int_to_f32(value, Rounding::odd), rounding, saturation);
         else return f32_to_bf16(int_to_f32(value, Rounding::odd), rounding, saturation);
     } else {
         float value;
         if constexpr (std::is_same_v<S, float>) value = f32_from_bits(bits);
         else value = static_cast<float>(__builtin_bit_cast(S, bits));
-        if constexpr (std::is_integral_v<D>) return static_cast<bits_t<D>>(f32_to_int<D>(value, rounding, kSaturate));
+        if constexpr (std::is_integral_v<D>)
+            return static_cast<bits_t<D>>(f32_to_int<D>(value, rounding, kSaturate));
         else if constexpr (std::is_same_v<D, float>) return f32_bits(value);
         else if constexpr (std::is_same_v<D, half>) return f32_to_f16(value, rounding, saturation);
         else if constexpr (std::is_same_v<D, bfloat16_t>) return f32_to_bf16(value, rounding, saturation);
@@ -97,7 +103,8 @@ static inline bits_t<D> convert_bits(bits_t<S> bits) {
 }
 
 template <typename T>
-constexpr bool kHasFloatCodes = kIsFloat16<T> || std::is_same_v<T, float8_e4m3_t> || std::is_same_v<T, float8_e5m2_t>;
+constexpr bool kHasFloatCodes =
+    kIsFloat16<T> || std::is_same_v<T, float8_e4m3_t> || std::is_same_v<T, float8_e5m2_t>;
 
 // A chunk of wide lanes W, codes in the low bits of each lane: the common conversions on all lanes at once.
 template <typename D, typename S, int kRound, bool kSaturate, typename W>
@@ -120,7 +127,8 @@ ASC_INLINE Vec<W> convert_chunk(Vec<W> in) {
         else rounded = host::trunc(value);
         const VecS fits = (rounded >= -0x1p31f) & (rounded < 0x1p31f);
         const VecU exact = (VecU)__builtin_convertvector(pick(fits, rounded, VecF{}), VecS);
-        const VecU limit = pick(value != value, splat(0u), pick(value > 0.0f, splat(0x7fffffffu), splat(0x80000000u)));
+        const VecU limit =
+            pick(value != value, splat(0u), pick(value > 0.0f, splat(0x7fffffffu), splat(0x80000000u)));
         return pick(fits, exact, limit);
     } else if constexpr (std::is_integral_v<S> && std::is_integral_v<D> && sizeof(S) < sizeof(D)) {
         constexpr int kUp = (sizeof(W) - sizeof(S)) * 8;
@@ -129,7 +137,8 @@ ASC_INLINE Vec<W> convert_chunk(Vec<W> in) {
     } else {
         W lanes[kChunkLanes<W>];
         std::memcpy(lanes, &in, kVecBytes);
-        for (W& lane : lanes) lane = static_cast<W>(convert_bits<D, S, kRound, kSaturate>(static_cast<bits_t<S>>(lane)));
+        for (W& lane : lanes)
+            lane = static_cast<W>(convert_bits<D, S, kRound, kSaturate>(static_cast<bits_t<S>>(lane)));
         std::memcpy(&in, lanes, kVecBytes);
         return in;
     }
@@ -141,8 +150,10 @@ ASC_INLINE VecU fp4_from_bf16(VecU pairs) {
     std::memcpy(lanes, &pairs, kVecBytes);
     constexpr int kMantissa = std::is_same_v<D, float4_e2m1x2_t> ? 1 : 2;
     for (uint32_t& lane : lanes) {
-        const uint32_t even = f32_to_fp4<kMantissa>(bf16_to_f32(static_cast<uint16_t>(lane)), static_cast<Rounding>(kRound));
-        const uint32_t odd = f32_to_fp4<kMantissa>(bf16_to_f32(static_cast<uint16_t>(lane >> 16)), static_cast<Rounding>(kRound));
+        const uint32_t even =
+            f32_to_fp4<kMantissa>(bf16_to_f32(static_cast<uint16_t>(lane)), static_cast<Rounding>(kRound));
+        const uint32_t odd = f32_to_fp4<kMantissa>(bf16_to_f32(static_cast<uint16_t>(lane >> 16)),
+                                                   static_cast<Rounding>(kRound));
         lane = even | odd << 4;
     }
     std::memcpy(&pairs, lanes, kVecBytes);
@@ -172,7 +183,8 @@ constexpr uint32_t kCastSlots = [] {
 inline namespace ASCEND_SIM_VEC {
 
 template <typename D, typename S, typename... Controls>
-ASC_INLINE void vcvt(ascend::isa::Register<D>& dst, const ascend::isa::Register<S>& source, const vector_bool& mask, Controls...) {
+ASC_INLINE void vcvt(ascend::isa::Register<D>& dst, const ascend::isa::Register<S>& source,
+                     const vector_bool& mask, Controls...) {
     using namespace ascend::isa;
     [[maybe_unused]] constexpr int kRound = control<RoundControl, 0, Controls...>();
     [[maybe_unused]] constexpr bool kSaturate = control<SaturateControl, 0, Controls...>();
@@ -183,7 +195,8 @@ ASC_INLINE void vcvt(ascend::isa::Register<D>& dst, const ascend::isa::Register<
                                  typename UnsignedOf<(sizeof(D) > sizeof(S) ? sizeof(D) : sizeof(S))>::type>;
     static_assert(!kIsFp4<D> || std::is_same_v<S, bfloat16_t>, "fp4 is cast from bf16 only");
     static_assert(!kIsFp4<S> || std::is_same_v<D, bfloat16_t>, "fp4 is cast to bf16 only");
-    static_assert(kPart < static_cast<int>(sizeof(W) / (sizeof(D) < sizeof(S) ? sizeof(D) : sizeof(S))), "no such part");
+    static_assert(kPart < static_cast<int>(sizeof(W) / (sizeof(D) < sizeof(S) ? sizeof(D) : sizeof(S))),
+                  "no such part");
     each_chunk([&](auto i) __attribute__((always_inline)) {
         const Vec<W> in = (Vec<W>)source.v[i], on = active<W>(mask, i);
         Vec<W> out, written = on;

@@ -27,7 +27,8 @@ template <int kMantissa, int kBias>
 ASC_INLINE VecU magnitude_codes(VecU bits) {
     constexpr int kCut = 23 - kMantissa;
     const VecU value = magnitude(bits);
-    const VecU normal = ((value + ((1u << (kCut - 1)) - 1) + (value >> kCut & 1)) >> kCut) - (uint32_t(127 - kBias) << kMantissa);
+    const VecU normal = ((value + ((1u << (kCut - 1)) - 1) + (value >> kCut & 1)) >> kCut) -
+                        (uint32_t(127 - kBias) << kMantissa);
     constexpr uint32_t kMagic = uint32_t(127 + kCut + 1 - kBias) << 23;
     const VecU subnormal = as_bits(as_float(value) + __builtin_bit_cast(float, kMagic)) - kMagic;
     return pick((VecS)value < (int)(uint32_t(128 - kBias) << 23), subnormal, normal);
@@ -145,10 +146,12 @@ ASC_INLINE VecF in_double(VecF value, F f) {
 
 // e^x for x in [-160, 130]: x = n ln 2 + r, |r| <= 0.35, and r^13/13! < 2e-16.
 ASC_INLINE VecD exp_of(VecD x) {
-    constexpr double kRound = 0x1.8p52;  // adding and subtracting it rounds to an integer; the sum's low bits are n
+    constexpr double kRound =
+        0x1.8p52;  // adding and subtracting it rounds to an integer; the sum's low bits are n
     const VecD shifted = x * 0x1.71547652b82fep0 + kRound;
     const VecD n = shifted - kRound;
-    const VecD r = (x - n * 0x1.62e42fefap-1) - n * 0x1.cf79abc9e3b39p-38;  // ln 2: 37 bits (n times it is exact), and the rest
+    const VecD r = (x - n * 0x1.62e42fefap-1) -
+                   n * 0x1.cf79abc9e3b39p-38;  // ln 2: 37 bits (n times it is exact), and the rest
     VecD sum = r * (1.0 / 479001600.0) + 1.0 / 39916800.0;
     sum = sum * r + 1.0 / 3628800.0;
     sum = sum * r + 1.0 / 362880.0;
@@ -168,7 +171,8 @@ ASC_INLINE VecF exp_f32(VecF x) {
     const VecF value = flush_subnormal(x);
     VecF bounded = pick(value > -160.0f, value, splat(-160.0f));
     bounded = pick(value < 130.0f, bounded, splat(130.0f));
-    const VecF result = flush_subnormal(in_double(bounded, [](VecD d) __attribute__((always_inline)) { return exp_of(d); }));
+    const VecF result =
+        flush_subnormal(in_double(bounded, [](VecD d) __attribute__((always_inline)) { return exp_of(d); }));
     return pick(is_nan(as_bits(x)), as_float(as_bits(x) | 0x400000u), result);
 }
 

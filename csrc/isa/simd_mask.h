@@ -28,7 +28,9 @@ ASC_INLINE Predicate pattern_mask() {
     } else if constexpr (kChunks <= 8) {
         each_chunk([&](auto i) __attribute__((always_inline)) {
             mask.v[i] = make_chunk<uint8_t>([&](int byte) {
-                return in_pattern(kPattern, (i * kVecBytes + byte) / kLaneBytes, kRegisterBytes / kLaneBytes) ? 0xff : 0;
+                return in_pattern(kPattern, (i * kVecBytes + byte) / kLaneBytes, kRegisterBytes / kLaneBytes)
+                           ? 0xff
+                           : 0;
             });
         });
     } else {
@@ -60,7 +62,8 @@ ASC_INLINE Predicate counted_mask(Count& count) {
 }
 
 template <typename F>
-ASC_INLINE void predicate_op(Predicate& dst, const Predicate& mask, F f, const Predicate& a, const Predicate& b) {
+ASC_INLINE void predicate_op(Predicate& dst, const Predicate& mask, F f, const Predicate& a,
+                             const Predicate& b) {
     vf_count(VfClass::mask);
     each_chunk([&](auto i) __attribute__((always_inline)) { dst.v[i] = f(a.v[i], b.v[i]) & mask.v[i]; });
 }
@@ -74,13 +77,15 @@ template <typename F>
 ASC_INLINE void build_predicate(Predicate& dst, F f) {
     vf_count(VfClass::mask);
     PredicateBytes bytes;
-    for (int i = 0; i < kRegisterBytes; ++i) bytes.at[i] = f(i) ? 0xff : 0;
+    for (int i = 0; i < kRegisterBytes; ++i)
+        bytes.at[i] = f(i) ? 0xff : 0;
     dst = __builtin_bit_cast(Predicate, bytes);
 }
 
 // Lanes of kLaneBytes of the two sources alternate (interleave) or are sorted into even and odd ones (de-interleave).
 template <int kLaneBytes>
-ASC_INLINE void interleave_predicates(Predicate& low, Predicate& high, const Predicate& a, const Predicate& b) {
+ASC_INLINE void interleave_predicates(Predicate& low, Predicate& high, const Predicate& a,
+                                      const Predicate& b) {
     const PredicateBytes x = bytes_of(a), y = bytes_of(b);
     auto at = [&](int byte) {  // byte 0 .. 511 of the interleaved sequence
         const int lane = byte / kLaneBytes, rest = byte % kLaneBytes;
@@ -90,7 +95,8 @@ ASC_INLINE void interleave_predicates(Predicate& low, Predicate& high, const Pre
     build_predicate(high, [&](int byte) { return at(byte + kRegisterBytes); });
 }
 template <int kLaneBytes>
-ASC_INLINE void deinterleave_predicates(Predicate& even, Predicate& odd, const Predicate& a, const Predicate& b) {
+ASC_INLINE void deinterleave_predicates(Predicate& even, Predicate& odd, const Predicate& a,
+                                        const Predicate& b) {
     const PredicateBytes x = bytes_of(a), y = bytes_of(b);
     auto at = [&](int byte, int which) {
         const int source = (byte / kLaneBytes * 2 + which) * kLaneBytes + byte % kLaneBytes;
@@ -123,26 +129,36 @@ ASC_INLINE vector_bool asc_create_mask_b64(asc_tag<ascend::isa::PatternControl, 
 }
 
 template <typename Count>
-ASC_INLINE vector_bool asc_update_mask_b8(Count& count) { return ascend::isa::counted_mask<1>(count); }
+ASC_INLINE vector_bool asc_update_mask_b8(Count& count) {
+    return ascend::isa::counted_mask<1>(count);
+}
 template <typename Count>
-ASC_INLINE vector_bool asc_update_mask_b16(Count& count) { return ascend::isa::counted_mask<2>(count); }
+ASC_INLINE vector_bool asc_update_mask_b16(Count& count) {
+    return ascend::isa::counted_mask<2>(count);
+}
 template <typename Count>
-ASC_INLINE vector_bool asc_update_mask_b32(Count& count) { return ascend::isa::counted_mask<4>(count); }
+ASC_INLINE vector_bool asc_update_mask_b32(Count& count) {
+    return ascend::isa::counted_mask<4>(count);
+}
 
 // Bitwise on predicates, zero where masked off; select takes a where `mask` is on.
-ASC_INLINE void asc_and(vector_bool& dst, const vector_bool& a, const vector_bool& b, const vector_bool& mask) {
+ASC_INLINE void asc_and(vector_bool& dst, const vector_bool& a, const vector_bool& b,
+                        const vector_bool& mask) {
     ascend::isa::predicate_op(dst, mask, [](auto x, auto y) { return x & y; }, a, b);
 }
-ASC_INLINE void asc_or(vector_bool& dst, const vector_bool& a, const vector_bool& b, const vector_bool& mask) {
+ASC_INLINE void asc_or(vector_bool& dst, const vector_bool& a, const vector_bool& b,
+                       const vector_bool& mask) {
     ascend::isa::predicate_op(dst, mask, [](auto x, auto y) { return x | y; }, a, b);
 }
-ASC_INLINE void asc_xor(vector_bool& dst, const vector_bool& a, const vector_bool& b, const vector_bool& mask) {
+ASC_INLINE void asc_xor(vector_bool& dst, const vector_bool& a, const vector_bool& b,
+                        const vector_bool& mask) {
     ascend::isa::predicate_op(dst, mask, [](auto x, auto y) { return x ^ y; }, a, b);
 }
 ASC_INLINE void asc_not(vector_bool& dst, const vector_bool& a, const vector_bool& mask) {
     ascend::isa::predicate_op(dst, mask, [](auto x, auto) { return ~x; }, a, a);
 }
-ASC_INLINE void asc_select(vector_bool& dst, const vector_bool& a, const vector_bool& b, const vector_bool& mask) {
+ASC_INLINE void asc_select(vector_bool& dst, const vector_bool& a, const vector_bool& b,
+                           const vector_bool& mask) {
     ascend::isa::vf_count(ascend::isa::VfClass::mask);
     ascend::isa::each_chunk([&](auto i) __attribute__((always_inline)) {
         dst.v[i] = ascend::isa::blend(mask.v[i], a.v[i], b.v[i]);
@@ -167,12 +183,12 @@ ASC_INLINE void asc_unpack_upper(vector_bool& dst, const vector_bool& source) {
     ascend::isa::build_predicate(dst, [&](int i) { return bytes.at[128 + i / 2]; });
 }
 
-#define ASC_PREDICATE_INTERLEAVE(width, bytes)                                                                       \
-    ASC_INLINE void asc_intlv_##width(vector_bool& low, vector_bool& high, vector_bool a, vector_bool b) {           \
-        ascend::isa::interleave_predicates<bytes>(low, high, a, b);                                                  \
-    }                                                                                                                \
-    ASC_INLINE void asc_deintlv_##width(vector_bool& even, vector_bool& odd, vector_bool a, vector_bool b) {         \
-        ascend::isa::deinterleave_predicates<bytes>(even, odd, a, b);                                                \
+#define ASC_PREDICATE_INTERLEAVE(width, bytes)                                                               \
+    ASC_INLINE void asc_intlv_##width(vector_bool& low, vector_bool& high, vector_bool a, vector_bool b) {   \
+        ascend::isa::interleave_predicates<bytes>(low, high, a, b);                                          \
+    }                                                                                                        \
+    ASC_INLINE void asc_deintlv_##width(vector_bool& even, vector_bool& odd, vector_bool a, vector_bool b) { \
+        ascend::isa::deinterleave_predicates<bytes>(even, odd, a, b);                                        \
     }
 ASC_PREDICATE_INTERLEAVE(b8, 1)
 ASC_PREDICATE_INTERLEAVE(b16, 2)
@@ -186,26 +202,31 @@ ASC_INLINE bool bit(const uint32_t* words, int i) { return words[i / 32] >> (i %
 }  // namespace ascend_predicate_memory
 
 ASC_INLINE void asc_loadalign(vector_bool& dst, const uint32_t* source, int offset) {
-    ascend::isa::build_predicate(dst, [&](int i) { return ascend_predicate_memory::bit(source + offset, i); });
+    ascend::isa::build_predicate(dst,
+                                 [&](int i) { return ascend_predicate_memory::bit(source + offset, i); });
 }
 ASC_INLINE void asc_loadalign_upsample(vector_bool& dst, const uint32_t* source, int offset) {
-    ascend::isa::build_predicate(dst, [&](int i) { return ascend_predicate_memory::bit(source + offset, i / 2); });
+    ascend::isa::build_predicate(dst,
+                                 [&](int i) { return ascend_predicate_memory::bit(source + offset, i / 2); });
 }
 ASC_INLINE void asc_loadalign_downsample(vector_bool& dst, const uint32_t* source, int offset) {
-    ascend::isa::build_predicate(dst, [&](int i) { return ascend_predicate_memory::bit(source + offset, i * 2); });
+    ascend::isa::build_predicate(dst,
+                                 [&](int i) { return ascend_predicate_memory::bit(source + offset, i * 2); });
 }
 ASC_INLINE void asc_storealign(uint32_t* base, const vector_bool& source, int offset) {
     ascend::isa::vf_count(ascend::isa::VfClass::store);
     const auto bytes = ascend::isa::bytes_of(source);
     uint32_t words[8] = {};
-    for (int i = 0; i < 256; ++i) words[i / 32] |= uint32_t(bytes.at[i] & 1) << (i % 32);
+    for (int i = 0; i < 256; ++i)
+        words[i / 32] |= uint32_t(bytes.at[i] & 1) << (i % 32);
     std::memcpy(base + offset, words, sizeof words);
 }
 ASC_INLINE void asc_storealign_pack(uint32_t* base, const vector_bool& source, int offset) {
     ascend::isa::vf_count(ascend::isa::VfClass::store);
     const auto bytes = ascend::isa::bytes_of(source);
     uint32_t words[4] = {};
-    for (int i = 0; i < 128; ++i) words[i / 32] |= uint32_t(bytes.at[2 * i] & 1) << (i % 32);
+    for (int i = 0; i < 128; ++i)
+        words[i / 32] |= uint32_t(bytes.at[2 * i] & 1) << (i % 32);
     std::memcpy(base + offset, words, sizeof words);
 }
 

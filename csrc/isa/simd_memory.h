@@ -36,7 +36,8 @@ ASC_INLINE const uint8_t* byte_pointer(const T* pointer) {
 template <typename T, typename F>
 ASC_INLINE void build(Register<T>& dst, F f) {
     Lanes<T> lanes;
-    for (int i = 0; i < kLanes<T>; ++i) lanes.at[i] = f(i);
+    for (int i = 0; i < kLanes<T>; ++i)
+        lanes.at[i] = f(i);
     set_lanes(dst, lanes);
 }
 
@@ -59,7 +60,8 @@ ASC_INLINE void store_packed(void* to, const void* source, const Predicate& mask
     each_chunk([&](auto i) __attribute__((always_inline)) { every &= (Vec<uint8_t>)active<Wide>(mask, i); });
     if (all_ones(every)) {
         each_chunk([&](auto i) __attribute__((always_inline)) {
-            const Narrow part = __builtin_convertvector(load_chunk<Wide>(static_cast<const uint8_t*>(source) + i * kVecBytes), Narrow);
+            const Narrow part = __builtin_convertvector(
+                load_chunk<Wide>(static_cast<const uint8_t*>(source) + i * kVecBytes), Narrow);
             std::memcpy(static_cast<uint8_t*>(to) + i * sizeof(Narrow), &part, sizeof(Narrow));
         });
         return;
@@ -67,7 +69,8 @@ ASC_INLINE void store_packed(void* to, const void* source, const Predicate& mask
     alignas(64) uint8_t data[kRegisterBytes], on[kRegisterBytes];
     constexpr int kBytes = sizeof(Narrow) * kChunks;
     each_chunk([&](auto i) __attribute__((always_inline)) {
-        const Narrow part = __builtin_convertvector(load_chunk<Wide>(static_cast<const uint8_t*>(source) + i * kVecBytes), Narrow);
+        const Narrow part = __builtin_convertvector(
+            load_chunk<Wide>(static_cast<const uint8_t*>(source) + i * kVecBytes), Narrow);
         const Narrow keep_part = __builtin_convertvector(active<Wide>(mask, i), Narrow);
         std::memcpy(data + i * sizeof(Narrow), &part, sizeof(Narrow));
         std::memcpy(on + i * sizeof(Narrow), &keep_part, sizeof(Narrow));
@@ -79,7 +82,7 @@ ASC_INLINE void store_packed(void* to, const void* source, const Predicate& mask
     } else {
         each_chunk<kBytes / kVecBytes>([&](auto i) __attribute__((always_inline)) {
             masked_store(static_cast<uint8_t*>(to) + i * kVecBytes, load_chunk<uint8_t>(data + i * kVecBytes),
-                               load_chunk<uint8_t>(on + i * kVecBytes));
+                         load_chunk<uint8_t>(on + i * kVecBytes));
         });
     }
 }
@@ -101,14 +104,16 @@ ASC_INLINE void store_blocks(T* base, const Register<T>& source, int block_strid
             continue;
         }
         for (int j = 0; j < kPerBlock; ++j) {
-            if (is_active<T>(mask, block * kPerBlock + j)) std::memcpy(block_to + j * sizeof(T), from + j * sizeof(T), sizeof(T));
+            if (is_active<T>(mask, block * kPerBlock + j))
+                std::memcpy(block_to + j * sizeof(T), from + j * sizeof(T), sizeof(T));
         }
     }
 }
 
 // 8-bit sources are gathered into 16-bit lanes.
 template <typename T>
-using gathered_t = std::conditional_t<sizeof(T) == 1, std::conditional_t<std::is_signed_v<T>, int16_t, uint16_t>, T>;
+using gathered_t =
+    std::conditional_t<sizeof(T) == 1, std::conditional_t<std::is_signed_v<T>, int16_t, uint16_t>, T>;
 
 }  // namespace ASCEND_SIM_VEC
 }  // namespace ascend::isa
@@ -169,7 +174,8 @@ ASC_INLINE void asc_loadalign_downsample(ascend::isa::Register<T>& dst, const T*
 }
 // One 32-byte block to all eight.
 template <typename T>
-ASC_INLINE void asc_loadalign_brc_datablock(ascend::isa::Register<T>& dst, const T* source, int64_t offset = 0) {
+ASC_INLINE void asc_loadalign_brc_datablock(ascend::isa::Register<T>& dst, const T* source,
+                                            int64_t offset = 0) {
     using namespace ascend::isa;
     vf_count(VfClass::load);
     check_aligned("asc_loadalign_brc_datablock", source + offset);
@@ -178,7 +184,8 @@ ASC_INLINE void asc_loadalign_brc_datablock(ascend::isa::Register<T>& dst, const
 }
 // Eight elements, each to all lanes of one 32-byte block.
 template <typename T>
-ASC_INLINE void asc_loadalign_brc_elem2datablock(ascend::isa::Register<T>& dst, const T* source, int64_t offset = 0) {
+ASC_INLINE void asc_loadalign_brc_elem2datablock(ascend::isa::Register<T>& dst, const T* source,
+                                                 int64_t offset = 0) {
     using namespace ascend::isa;
     vf_count(VfClass::load);
     check_element("asc_loadalign_brc_elem2datablock", source + offset);
@@ -187,8 +194,8 @@ ASC_INLINE void asc_loadalign_brc_elem2datablock(ascend::isa::Register<T>& dst, 
 }
 // Two registers of elements: the even ones and the odd ones.
 template <typename T>
-ASC_INLINE void asc_loadalign_deintlv(ascend::isa::Register<T>& even, ascend::isa::Register<T>& odd, const T* source,
-                                      int64_t offset = 0) {
+ASC_INLINE void asc_loadalign_deintlv(ascend::isa::Register<T>& even, ascend::isa::Register<T>& odd,
+                                      const T* source, int64_t offset = 0) {
     using namespace ascend::isa;
     vf_count(VfClass::load, 2);
     check_aligned("asc_loadalign_deintlv", source + offset);
@@ -198,12 +205,12 @@ ASC_INLINE void asc_loadalign_deintlv(ascend::isa::Register<T>& even, ascend::is
 }
 
 // The load, then the pointer advanced by `offset` elements (the load uses the old address).
-#define ASC_POST_UPDATE_LOAD(name)                                                                          \
-    template <typename T>                                                                                   \
-    ASC_INLINE void name##_postupdate(ascend::isa::Register<std::remove_const_t<T>>& dst, T*& source,       \
-                                      int64_t offset) {                                                     \
-        name(dst, static_cast<const T*>(source), 0);                                                        \
-        source += offset;                                                                                   \
+#define ASC_POST_UPDATE_LOAD(name)                                                                    \
+    template <typename T>                                                                             \
+    ASC_INLINE void name##_postupdate(ascend::isa::Register<std::remove_const_t<T>>& dst, T*& source, \
+                                      int64_t offset) {                                               \
+        name(dst, static_cast<const T*>(source), 0);                                                  \
+        source += offset;                                                                             \
     }
 ASC_POST_UPDATE_LOAD(asc_loadalign)
 ASC_POST_UPDATE_LOAD(asc_loadalign_brc_elem)
@@ -221,7 +228,8 @@ ASC_INLINE int32_t asc_update_addr_reg_b16(int32_t offset) { return offset; }
 ASC_INLINE int32_t asc_update_addr_reg_b32(int32_t offset) { return offset; }
 
 template <typename T>
-ASC_INLINE void asc_storealign(T* base, const ascend::isa::Register<T>& source, int64_t offset, const vector_bool& mask) {
+ASC_INLINE void asc_storealign(T* base, const ascend::isa::Register<T>& source, int64_t offset,
+                               const vector_bool& mask) {
     using namespace ascend::isa;
     vf_count(VfClass::store);
     check_aligned("asc_storealign", base + offset);
@@ -232,15 +240,16 @@ ASC_INLINE void asc_storealign(T* base, const ascend::isa::Register<T>& source, 
 }
 // The 32-byte blocks `block_stride` blocks apart. The repeat stride only moves the pointer of the post-update form.
 template <typename T>
-ASC_INLINE void asc_storealign(T* base, const ascend::isa::Register<T>& source, uint16_t block_stride, uint16_t /*repeat*/,
-                               const vector_bool& mask) {
+ASC_INLINE void asc_storealign(T* base, const ascend::isa::Register<T>& source, uint16_t block_stride,
+                               uint16_t /*repeat*/, const vector_bool& mask) {
     ascend::isa::vf_count(ascend::isa::VfClass::store, 2);
     ascend::isa::check_aligned("asc_storealign", base);
     ascend::isa::store_blocks(base, source, block_stride, mask);
 }
 template <typename T>
-ASC_INLINE void asc_storealign_postupdate(T*& base, const ascend::isa::Register<T>& source, uint16_t block_stride,
-                                          uint16_t repeat_stride, const vector_bool& mask) {
+ASC_INLINE void asc_storealign_postupdate(T*& base, const ascend::isa::Register<T>& source,
+                                          uint16_t block_stride, uint16_t repeat_stride,
+                                          const vector_bool& mask) {
     asc_storealign(base, source, block_stride, repeat_stride, mask);
     base += repeat_stride * (ascend::isa::kBlockBytes / static_cast<int>(sizeof(T)));
 }
@@ -262,7 +271,8 @@ ASC_INLINE void asc_storealign_1st(T* base, const ascend::isa::Register<T>& sour
 
 // The low half of each lane, packed: T is the wide lane, the offset counts it.
 template <typename T>
-ASC_INLINE void asc_storealign_pack(T* base, const ascend::isa::Register<T>& source, int64_t offset, const vector_bool& mask) {
+ASC_INLINE void asc_storealign_pack(T* base, const ascend::isa::Register<T>& source, int64_t offset,
+                                    const vector_bool& mask) {
     using namespace ascend::isa;
     vf_count(VfClass::store);
     store_packed<bits_t<T>, typename UnsignedOf<sizeof(T) / 2>::type>(base + offset, &source, mask);
@@ -298,14 +308,15 @@ ASC_INLINE void asc_gather(ascend::isa::Register<ascend::isa::gathered_t<T>>& ds
 
 // base[index[i]] = source[i] where active; of equal indices the highest lane stays.
 template <typename T, typename I>
-ASC_INLINE void asc_scatter(T* base, const ascend::isa::Register<T>& source, const ascend::isa::Register<I>& index,
-                            const vector_bool& mask) {
+ASC_INLINE void asc_scatter(T* base, const ascend::isa::Register<T>& source,
+                            const ascend::isa::Register<I>& index, const vector_bool& mask) {
     using namespace ascend::isa;
     vf_count(VfClass::gather, 2);
     const Lanes<I> at = lanes_of(index);
     const Lanes<T> value = lanes_of(source);
     for (int i = 0; i < kLanes<T> && i < kLanes<I>; ++i) {
-        if (is_active<T>(mask, i)) std::memcpy(base + static_cast<bits_t<I>>(at.at[i]), &value.at[i], sizeof(T));
+        if (is_active<T>(mask, i))
+            std::memcpy(base + static_cast<bits_t<I>>(at.at[i]), &value.at[i], sizeof(T));
     }
 }
 

@@ -30,13 +30,13 @@ concept ModeTag = std::is_same_v<typename Mode::family, ModeControl>;
 
 inline namespace ASCEND_SIM_VEC {
 
-#define ASC_RAW_BINARY(name, instruction)                                                                             \
-    template <typename T, typename B, ascend::isa::ModeTag Mode>                                                      \
-    ASC_INLINE void name(ascend::isa::Register<T>& dst, const ascend::isa::Register<T>& a, B b,                       \
-                         const vector_bool& mask, Mode mode) {                                                        \
-        ascend::isa::Register<T> result;                                                                              \
-        instruction(result, a, b, mask);                                                                              \
-        ascend::isa::write_back(dst, result, mask, mode);                                                             \
+#define ASC_RAW_BINARY(name, instruction)                                                       \
+    template <typename T, typename B, ascend::isa::ModeTag Mode>                                \
+    ASC_INLINE void name(ascend::isa::Register<T>& dst, const ascend::isa::Register<T>& a, B b, \
+                         const vector_bool& mask, Mode mode) {                                  \
+        ascend::isa::Register<T> result;                                                        \
+        instruction(result, a, b, mask);                                                        \
+        ascend::isa::write_back(dst, result, mask, mode);                                       \
     }
 ASC_RAW_BINARY(vadd, asc_add)
 ASC_RAW_BINARY(vsub, asc_sub)
@@ -58,13 +58,13 @@ ASC_RAW_BINARY(vshls, asc_shiftleft_scalar)
 ASC_RAW_BINARY(vshrs, asc_shiftright_scalar)
 #undef ASC_RAW_BINARY
 
-#define ASC_RAW_UNARY(name, instruction)                                                                              \
-    template <typename T, ascend::isa::ModeTag Mode>                                                                  \
-    ASC_INLINE void name(ascend::isa::Register<T>& dst, const ascend::isa::Register<T>& a, const vector_bool& mask,   \
-                         Mode mode) {                                                                                 \
-        ascend::isa::Register<T> result;                                                                              \
-        instruction(result, a, mask);                                                                                 \
-        ascend::isa::write_back(dst, result, mask, mode);                                                             \
+#define ASC_RAW_UNARY(name, instruction)                                                   \
+    template <typename T, ascend::isa::ModeTag Mode>                                       \
+    ASC_INLINE void name(ascend::isa::Register<T>& dst, const ascend::isa::Register<T>& a, \
+                         const vector_bool& mask, Mode mode) {                             \
+        ascend::isa::Register<T> result;                                                   \
+        instruction(result, a, mask);                                                      \
+        ascend::isa::write_back(dst, result, mask, mode);                                  \
     }
 ASC_RAW_UNARY(vln, asc_ln)
 ASC_RAW_UNARY(vsqrt, asc_sqrt)
@@ -84,8 +84,8 @@ ASC_INLINE void vdup(ascend::isa::Register<T>& dst, U scalar, const vector_bool&
     ascend::isa::write_back(dst, result, mask, mode);
 }
 template <typename T, int kPosition, ascend::isa::ModeTag Mode>
-ASC_INLINE void vdup(ascend::isa::Register<T>& dst, const ascend::isa::Register<T>& source, const vector_bool& mask,
-                     asc_tag<ascend::isa::PositionControl, kPosition>, Mode mode) {
+ASC_INLINE void vdup(ascend::isa::Register<T>& dst, const ascend::isa::Register<T>& source,
+                     const vector_bool& mask, asc_tag<ascend::isa::PositionControl, kPosition>, Mode mode) {
     ascend::isa::Register<T> result;
     if constexpr (kPosition == decltype(POS_LOWEST)::value) asc_duplicate(result, source, mask);
     else asc_duplicate_highest(result, source, mask);
@@ -93,14 +93,14 @@ ASC_INLINE void vdup(ascend::isa::Register<T>& dst, const ascend::isa::Register<
 }
 
 // Reductions write lane 0 (and 1); under merging the lanes above keep their old value.
-#define ASC_RAW_REDUCTION(name, instruction, lanes)                                                                    \
-    template <typename D, typename T, ascend::isa::ModeTag Mode>                                                      \
-    ASC_INLINE void name(ascend::isa::Register<D>& dst, const ascend::isa::Register<T>& a, const vector_bool& mask,   \
-                         Mode mode) {                                                                                 \
-        ascend::isa::Register<D> result;                                                                              \
-        instruction(result, a, mask);                                                                                 \
-        uint32_t count = lanes;                                                                                       \
-        ascend::isa::write_back(dst, result, ascend::isa::counted_mask<sizeof(D)>(count), mode);                      \
+#define ASC_RAW_REDUCTION(name, instruction, lanes)                                              \
+    template <typename D, typename T, ascend::isa::ModeTag Mode>                                 \
+    ASC_INLINE void name(ascend::isa::Register<D>& dst, const ascend::isa::Register<T>& a,       \
+                         const vector_bool& mask, Mode mode) {                                   \
+        ascend::isa::Register<D> result;                                                         \
+        instruction(result, a, mask);                                                            \
+        uint32_t count = lanes;                                                                  \
+        ascend::isa::write_back(dst, result, ascend::isa::counted_mask<sizeof(D)>(count), mode); \
     }
 ASC_RAW_REDUCTION(vcadd, asc_reduce_sum, 1)
 ASC_RAW_REDUCTION(vcmax, asc_reduce_max, 2)
@@ -109,25 +109,28 @@ ASC_RAW_REDUCTION(vcmin, asc_reduce_min, 2)
 
 // Fused: dst = a * b + dst, dst = dst * a + b, dst = a * scalar + dst.
 template <typename T, ascend::isa::ModeTag Mode>
-ASC_INLINE void vmula(ascend::isa::Register<T>& dst, const ascend::isa::Register<T>& a, const ascend::isa::Register<T>& b,
-                      const vector_bool& mask, Mode mode) {
+ASC_INLINE void vmula(ascend::isa::Register<T>& dst, const ascend::isa::Register<T>& a,
+                      const ascend::isa::Register<T>& b, const vector_bool& mask, Mode mode) {
     using namespace ascend::isa;
     vf_count(VfClass::alu);
     Register<T> result;
-    lanewise(result, mask, [](auto x, auto y, auto sum) __attribute__((always_inline)) { return FusedMulAdd{}(x, y, sum); }, a, b, dst);
+    lanewise(
+        result, mask,
+        [](auto x, auto y, auto sum) __attribute__((always_inline)) { return FusedMulAdd{}(x, y, sum); }, a,
+        b, dst);
     write_back(dst, result, mask, mode);
 }
 template <typename T, ascend::isa::ModeTag Mode>
-ASC_INLINE void vmadd(ascend::isa::Register<T>& dst, const ascend::isa::Register<T>& a, const ascend::isa::Register<T>& b,
-                      const vector_bool& mask, Mode mode) {
+ASC_INLINE void vmadd(ascend::isa::Register<T>& dst, const ascend::isa::Register<T>& a,
+                      const ascend::isa::Register<T>& b, const vector_bool& mask, Mode mode) {
     using namespace ascend::isa;
     Register<T> result = dst;
     asc_madd(result, a, b, mask);
     write_back(dst, result, mask, mode);
 }
 template <typename T, typename U, ascend::isa::ModeTag Mode>
-ASC_INLINE void vaxpy(ascend::isa::Register<T>& dst, const ascend::isa::Register<T>& a, U scalar, const vector_bool& mask,
-                      Mode mode) {
+ASC_INLINE void vaxpy(ascend::isa::Register<T>& dst, const ascend::isa::Register<T>& a, U scalar,
+                      const vector_bool& mask, Mode mode) {
     using namespace ascend::isa;
     Register<T> result = dst;
     asc_axpy(result, a, scalar, mask);

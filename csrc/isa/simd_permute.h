@@ -47,7 +47,8 @@ ASC_INLINE void interleave(Register<T>& low, Register<T>& high, const Register<T
     });
 }
 template <typename T>
-ASC_INLINE void deinterleave(Register<T>& even, Register<T>& odd, const Register<T>& a, const Register<T>& b) {
+ASC_INLINE void deinterleave(Register<T>& even, Register<T>& odd, const Register<T>& a,
+                             const Register<T>& b) {
     const Register<T> x = a, y = b;
     each_chunk<kChunks / 2>([&](auto i) __attribute__((always_inline)) {
         even.v[i] = take_even(x.v[2 * i], x.v[2 * i + 1]);
@@ -76,11 +77,13 @@ ASC_INLINE void asc_duplicate_scalar(ascend::isa::Register<T>& dst, U scalar, co
     broadcast(dst, __builtin_bit_cast(lane_t<T>, scalar_as<T>(scalar)), mask);
 }
 template <typename T>
-ASC_INLINE void asc_duplicate(ascend::isa::Register<T>& dst, const ascend::isa::Register<T>& source, const vector_bool& mask) {
+ASC_INLINE void asc_duplicate(ascend::isa::Register<T>& dst, const ascend::isa::Register<T>& source,
+                              const vector_bool& mask) {
     ascend::isa::broadcast(dst, source.v[0][0], mask);
 }
 template <typename T>
-ASC_INLINE void asc_duplicate_highest(ascend::isa::Register<T>& dst, const ascend::isa::Register<T>& source, const vector_bool& mask) {
+ASC_INLINE void asc_duplicate_highest(ascend::isa::Register<T>& dst, const ascend::isa::Register<T>& source,
+                                      const vector_bool& mask) {
     using namespace ascend::isa;
     broadcast(dst, source.v[kChunks - 1][kChunkLanes<T> - 1], mask);
 }
@@ -101,14 +104,14 @@ ASC_INLINE void asc_arange_descend(ascend::isa::Register<T>& dst, U start) {
 
 // low, high: a0 b0 a1 b1 ...    even, odd: the lanes of the sequence a, b.
 template <typename T>
-ASC_INLINE void asc_intlv(ascend::isa::Register<T>& low, ascend::isa::Register<T>& high, const ascend::isa::Register<T>& a,
-                          const ascend::isa::Register<T>& b) {
+ASC_INLINE void asc_intlv(ascend::isa::Register<T>& low, ascend::isa::Register<T>& high,
+                          const ascend::isa::Register<T>& a, const ascend::isa::Register<T>& b) {
     ascend::isa::vf_count(ascend::isa::VfClass::permute);
     ascend::isa::interleave(low, high, a, b);
 }
 template <typename T>
-ASC_INLINE void asc_deintlv(ascend::isa::Register<T>& even, ascend::isa::Register<T>& odd, const ascend::isa::Register<T>& a,
-                            const ascend::isa::Register<T>& b) {
+ASC_INLINE void asc_deintlv(ascend::isa::Register<T>& even, ascend::isa::Register<T>& odd,
+                            const ascend::isa::Register<T>& a, const ascend::isa::Register<T>& b) {
     ascend::isa::vf_count(ascend::isa::VfClass::permute);
     ascend::isa::deinterleave(even, odd, a, b);
 }
@@ -148,7 +151,9 @@ ASC_INLINE void asc_unpack_upper(ascend::isa::Register<W>& dst, const ascend::is
     using namespace ascend::isa;
     vf_count(VfClass::permute, 2);
     const Lanes<T> lanes = lanes_of(source);
-    build(dst, [&](int i) { return static_cast<bits_t<W>>(static_cast<W>(static_cast<T>(lanes.at[kLanes<W> + i]))); });
+    build(dst, [&](int i) {
+        return static_cast<bits_t<W>>(static_cast<W>(static_cast<T>(lanes.at[kLanes<W> + i])));
+    });
 }
 
 // dst[i] = source[index[i] mod lanes]. A register takes four cycles whatever its lanes (64 / 32 / 16 a cycle, DK-REG); that

@@ -19,24 +19,36 @@ ASC_INLINE V add_neighbours(V a, V b) {
 template <int kCount = kChunks>
 ASC_INLINE float tree_sum(VecF* chunks) {
     for (int count = kCount; count > 1; count /= 2) {
-        for (int j = 0; j < count / 2; ++j) chunks[j] = add_neighbours(chunks[2 * j], chunks[2 * j + 1]);
+        for (int j = 0; j < count / 2; ++j)
+            chunks[j] = add_neighbours(chunks[2 * j], chunks[2 * j + 1]);
     }
     VecF sum = chunks[0];
-    for (int lanes = kChunkLanes<float>; lanes > 1; lanes /= 2) sum = add_neighbours(sum, sum);
+    for (int lanes = kChunkLanes<float>; lanes > 1; lanes /= 2)
+        sum = add_neighbours(sum, sum);
     return sum[0];
 }
 
 // The result type of a sum: 8- and 16-bit integers widen.
 template <typename T>
-struct SumOf { using type = T; };
+struct SumOf {
+    using type = T;
+};
 template <>
-struct SumOf<int8_t> { using type = int16_t; };
+struct SumOf<int8_t> {
+    using type = int16_t;
+};
 template <>
-struct SumOf<uint8_t> { using type = uint16_t; };
+struct SumOf<uint8_t> {
+    using type = uint16_t;
+};
 template <>
-struct SumOf<int16_t> { using type = int32_t; };
+struct SumOf<int16_t> {
+    using type = int32_t;
+};
 template <>
-struct SumOf<uint16_t> { using type = uint32_t; };
+struct SumOf<uint16_t> {
+    using type = uint32_t;
+};
 
 // Sum of lanes first .. first + count - 1 (a power of two), in fp32 or the integer type S, active ones only.
 template <typename T, typename S>
@@ -46,7 +58,8 @@ inline S lanes_sum(const Lanes<T>& lanes, const Predicate& mask, int first, int 
         if constexpr (kIsFloat<T>) return static_cast<float>(__builtin_bit_cast(T, lanes.at[first]));
         else return static_cast<S>(static_cast<T>(lanes.at[first]));
     }
-    return static_cast<S>(lanes_sum<T, S>(lanes, mask, first, count / 2) + lanes_sum<T, S>(lanes, mask, first + count / 2, count / 2));
+    return static_cast<S>(lanes_sum<T, S>(lanes, mask, first, count / 2) +
+                          lanes_sum<T, S>(lanes, mask, first + count / 2, count / 2));
 }
 
 // Order keys: signed integers that compare as the lanes do; for floats +0 above -0, and NaN above (below) everything.
@@ -57,10 +70,13 @@ ASC_INLINE Vec<signed_t<T>> order_keys(Vec<lane_t<T>> chunk) {
     constexpr int kBits = sizeof(T) * 8;
     constexpr K kTop = static_cast<K>(static_cast<U>(~U{0}) >> 1);
     if constexpr (kIsFloat<T>) {
-        constexpr U kInf = std::is_same_v<T, float> ? U(0x7f800000u) : std::is_same_v<T, half> ? U(0x7c00) : U(0x7f80);
+        constexpr U kInf = std::is_same_v<T, float>  ? U(0x7f800000u)
+                           : std::is_same_v<T, half> ? U(0x7c00)
+                                                     : U(0x7f80);
         const Vec<K> bits = (Vec<K>)chunk, size = bits & kTop;
         const Vec<K> ordered = bits ^ ((bits >> (kBits - 1)) & kTop);
-        return (Vec<K>)blend((Vec<K>)(size > static_cast<K>(kInf)), splat(kNanHigh ? kTop : static_cast<K>(~kTop)), ordered);
+        return (Vec<K>)blend((Vec<K>)(size > static_cast<K>(kInf)),
+                             splat(kNanHigh ? kTop : static_cast<K>(~kTop)), ordered);
     } else if constexpr (std::is_signed_v<T>) {
         return (Vec<K>)chunk;
     } else {
@@ -118,7 +134,9 @@ constexpr bits_t<T> neutral_bits() {
     using U = bits_t<T>;
     constexpr U kSign = U{1} << (sizeof(T) * 8 - 1);
     if constexpr (kIsFloat<T>) {
-        constexpr U kInf = std::is_same_v<T, float> ? U(0x7f800000u) : std::is_same_v<T, half> ? U(0x7c00) : U(0x7f80);
+        constexpr U kInf = std::is_same_v<T, float>  ? U(0x7f800000u)
+                           : std::is_same_v<T, half> ? U(0x7c00)
+                                                     : U(0x7f80);
         return kMax ? U(kInf | kSign) : kInf;
     } else if constexpr (std::is_signed_v<T>) {
         return kMax ? kSign : U(kSign - 1);
@@ -144,7 +162,8 @@ ASC_INLINE void reduce_extreme_blocks(Register<T>& dst, const Register<T>& sourc
     const Lanes<T> lanes = lanes_of(source);
     Lanes<signed_t<T>> keys;
     Register<signed_t<T>> key_register;
-    each_chunk([&](auto i) __attribute__((always_inline)) { key_register.v[i] = order_keys<T, kMax>(source.v[i]); });
+    each_chunk([&](auto i)
+                   __attribute__((always_inline)) { key_register.v[i] = order_keys<T, kMax>(source.v[i]); });
     keys = lanes_of(key_register);
     Lanes<T> out{};
     for (int block = 0; block < kRegisterBytes / kBlockBytes; ++block) {
@@ -152,7 +171,8 @@ ASC_INLINE void reduce_extreme_blocks(Register<T>& dst, const Register<T>& sourc
         for (int i = block * kPerBlock; i < (block + 1) * kPerBlock; ++i) {
             if (!is_active<T>(mask, i)) continue;
             const auto key = static_cast<signed_t<T>>(keys.at[i]);
-            if (best < 0 || (kMax ? key > static_cast<signed_t<T>>(keys.at[best]) : key < static_cast<signed_t<T>>(keys.at[best])))
+            if (best < 0 || (kMax ? key > static_cast<signed_t<T>>(keys.at[best])
+                                  : key < static_cast<signed_t<T>>(keys.at[best])))
                 best = i;
         }
         out.at[block] = best < 0 ? neutral_bits<T, kMax>() : lanes.at[best];
@@ -175,7 +195,8 @@ ASC_INLINE void asc_reduce_sum(ascend::isa::Register<typename ascend::isa::SumOf
     Lanes<S> out{};
     if constexpr (std::is_same_v<T, float>) {
         VecF chunks[kChunks];
-        each_chunk([&](auto i) __attribute__((always_inline)) { chunks[i] = keep<float>(source.v[i], mask, i); });
+        each_chunk([&](auto i)
+                       __attribute__((always_inline)) { chunks[i] = keep<float>(source.v[i], mask, i); });
         out.at[0] = bits_of(tree_sum(chunks));
     } else if constexpr (kIsFloat<T>) {
         out.at[0] = bits_of(T(lanes_sum<T, float>(lanes_of(source), mask, 0, kLanes<T>)));
@@ -187,18 +208,20 @@ ASC_INLINE void asc_reduce_sum(ascend::isa::Register<typename ascend::isa::SumOf
 
 // The extreme value into lane 0, the index of its first occurrence into lane 1 (as bits), zero elsewhere.
 template <typename T>
-ASC_INLINE void asc_reduce_max(ascend::isa::Register<T>& dst, const ascend::isa::Register<T>& source, const vector_bool& mask) {
+ASC_INLINE void asc_reduce_max(ascend::isa::Register<T>& dst, const ascend::isa::Register<T>& source,
+                               const vector_bool& mask) {
     ascend::isa::reduce_extreme<true>(dst, source, mask);
 }
 template <typename T>
-ASC_INLINE void asc_reduce_min(ascend::isa::Register<T>& dst, const ascend::isa::Register<T>& source, const vector_bool& mask) {
+ASC_INLINE void asc_reduce_min(ascend::isa::Register<T>& dst, const ascend::isa::Register<T>& source,
+                               const vector_bool& mask) {
     ascend::isa::reduce_extreme<false>(dst, source, mask);
 }
 
 // One result per 32-byte block, packed into the low lanes, zero elsewhere.
 template <typename T>
-ASC_INLINE void asc_reduce_sum_datablock(ascend::isa::Register<T>& dst, const ascend::isa::Register<T>& source,
-                                         const vector_bool& mask) {
+ASC_INLINE void asc_reduce_sum_datablock(ascend::isa::Register<T>& dst,
+                                         const ascend::isa::Register<T>& source, const vector_bool& mask) {
     using namespace ascend::isa;
     using S = std::conditional_t<kIsFloat<T>, float, T>;
     vf_count(VfClass::reduce);
@@ -210,31 +233,34 @@ ASC_INLINE void asc_reduce_sum_datablock(ascend::isa::Register<T>& dst, const as
     set_lanes(dst, out);
 }
 template <typename T>
-ASC_INLINE void asc_reduce_max_datablock(ascend::isa::Register<T>& dst, const ascend::isa::Register<T>& source,
-                                         const vector_bool& mask) {
+ASC_INLINE void asc_reduce_max_datablock(ascend::isa::Register<T>& dst,
+                                         const ascend::isa::Register<T>& source, const vector_bool& mask) {
     ascend::isa::reduce_extreme_blocks<true>(dst, source, mask);
 }
 template <typename T>
-ASC_INLINE void asc_reduce_min_datablock(ascend::isa::Register<T>& dst, const ascend::isa::Register<T>& source,
-                                         const vector_bool& mask) {
+ASC_INLINE void asc_reduce_min_datablock(ascend::isa::Register<T>& dst,
+                                         const ascend::isa::Register<T>& source, const vector_bool& mask) {
     ascend::isa::reduce_extreme_blocks<false>(dst, source, mask);
 }
 
 // Sums of neighbouring lanes, packed into the low half, zero above.
 template <typename T>
-ASC_INLINE void asc_pair_reduce_sum(ascend::isa::Register<T>& dst, const ascend::isa::Register<T>& source, const vector_bool& mask) {
+ASC_INLINE void asc_pair_reduce_sum(ascend::isa::Register<T>& dst, const ascend::isa::Register<T>& source,
+                                    const vector_bool& mask) {
     using namespace ascend::isa;
     using S = std::conditional_t<kIsFloat<T>, float, T>;
     vf_count(VfClass::reduce);
     const Lanes<T> lanes = lanes_of(source);
     Lanes<T> out{};
-    for (int i = 0; i < kLanes<T> / 2; ++i) out.at[i] = bits_of(T(lanes_sum<T, S>(lanes, mask, 2 * i, 2)));
+    for (int i = 0; i < kLanes<T> / 2; ++i)
+        out.at[i] = bits_of(T(lanes_sum<T, S>(lanes, mask, 2 * i, 2)));
     set_lanes(dst, out);
 }
 
 // Active lanes in order into the low lanes, zero above.
 template <typename T>
-ASC_INLINE void asc_squeeze(ascend::isa::Register<T>& dst, const ascend::isa::Register<T>& source, const vector_bool& mask) {
+ASC_INLINE void asc_squeeze(ascend::isa::Register<T>& dst, const ascend::isa::Register<T>& source,
+                            const vector_bool& mask) {
     using namespace ascend::isa;
     vf_count(VfClass::permute, 5);
     const Lanes<T> lanes = lanes_of(source);
@@ -266,25 +292,32 @@ ASC_INLINE void add(vector_u16& dst, const vector_u8& source, const vector_bool&
     vf_count(VfClass::gather, 4);
     const Lanes<uint8_t> values = lanes_of(source);
     uint16_t counts[256] = {};
-    for (int i = 0; i < 256; ++i) counts[values.at[i]] += is_active<uint8_t>(mask, i) ? 1 : 0;
+    for (int i = 0; i < 256; ++i)
+        counts[values.at[i]] += is_active<uint8_t>(mask, i) ? 1 : 0;
     if constexpr (kCumulative) {
-        for (int i = 1; i < 256; ++i) counts[i] = static_cast<uint16_t>(counts[i] + counts[i - 1]);
+        for (int i = 1; i < 256; ++i)
+            counts[i] = static_cast<uint16_t>(counts[i] + counts[i - 1]);
     }
     Lanes<uint16_t> sums = lanes_of(dst);
-    for (int i = 0; i < 128; ++i) sums.at[i] = static_cast<uint16_t>(sums.at[i] + counts[first + i]);
+    for (int i = 0; i < 128; ++i)
+        sums.at[i] = static_cast<uint16_t>(sums.at[i] + counts[first + i]);
     set_lanes(dst, sums);
 }
 }  // namespace ascend_histogram
-ASC_INLINE void asc_frequency_histogram_bin0(vector_u16& dst, const vector_u8& source, const vector_bool& mask) {
+ASC_INLINE void asc_frequency_histogram_bin0(vector_u16& dst, const vector_u8& source,
+                                             const vector_bool& mask) {
     ascend_histogram::add<false>(dst, source, mask, 0);
 }
-ASC_INLINE void asc_frequency_histogram_bin1(vector_u16& dst, const vector_u8& source, const vector_bool& mask) {
+ASC_INLINE void asc_frequency_histogram_bin1(vector_u16& dst, const vector_u8& source,
+                                             const vector_bool& mask) {
     ascend_histogram::add<false>(dst, source, mask, 128);
 }
-ASC_INLINE void asc_cumulative_histogram_bin0(vector_u16& dst, const vector_u8& source, const vector_bool& mask) {
+ASC_INLINE void asc_cumulative_histogram_bin0(vector_u16& dst, const vector_u8& source,
+                                              const vector_bool& mask) {
     ascend_histogram::add<true>(dst, source, mask, 0);
 }
-ASC_INLINE void asc_cumulative_histogram_bin1(vector_u16& dst, const vector_u8& source, const vector_bool& mask) {
+ASC_INLINE void asc_cumulative_histogram_bin1(vector_u16& dst, const vector_u8& source,
+                                              const vector_bool& mask) {
     ascend_histogram::add<true>(dst, source, mask, 128);
 }
 

@@ -21,11 +21,11 @@
 namespace ascend::isa {
 inline namespace ASCEND_SIM_VEC {
 
+using host::all_ones;
+using host::kVecBytes;
+using host::masked_store;
 using host::Vec;
 using host::VecF;
-using host::kVecBytes;
-using host::all_ones;
-using host::masked_store;
 
 constexpr int kRegisterBytes = 256;
 constexpr int kBlockBytes = 32;
@@ -34,13 +34,21 @@ constexpr int kChunks = kRegisterBytes / kVecBytes;
 template <int kBytes>
 struct UnsignedOf;
 template <>
-struct UnsignedOf<1> { using type = uint8_t; };
+struct UnsignedOf<1> {
+    using type = uint8_t;
+};
 template <>
-struct UnsignedOf<2> { using type = uint16_t; };
+struct UnsignedOf<2> {
+    using type = uint16_t;
+};
 template <>
-struct UnsignedOf<4> { using type = uint32_t; };
+struct UnsignedOf<4> {
+    using type = uint32_t;
+};
 template <>
-struct UnsignedOf<8> { using type = uint64_t; };
+struct UnsignedOf<8> {
+    using type = uint64_t;
+};
 
 // bits_t: the unsigned integer of a lane. lane_t: what the chunk's generic vector holds; float and integers as they are.
 template <typename T>
@@ -48,7 +56,8 @@ using bits_t = typename UnsignedOf<sizeof(T)>::type;
 template <typename T>
 using signed_t = std::make_signed_t<bits_t<T>>;
 template <typename T>
-using lane_t = typename std::conditional_t<std::is_arithmetic_v<T>, std::type_identity<T>, UnsignedOf<sizeof(T)>>::type;
+using lane_t =
+    typename std::conditional_t<std::is_arithmetic_v<T>, std::type_identity<T>, UnsignedOf<sizeof(T)>>::type;
 
 template <typename T>
 constexpr int kLanes = kRegisterBytes / static_cast<int>(sizeof(T));
@@ -76,7 +85,8 @@ ASC_INLINE void each_chunk(F f) {
             (f(std::integral_constant<int, i>{}), ...);
         }(std::make_integer_sequence<int, kCount>{});
     } else {
-        for (int i = 0; i < kCount; ++i) f(i);
+        for (int i = 0; i < kCount; ++i)
+            f(i);
     }
 }
 

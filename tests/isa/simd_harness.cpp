@@ -34,44 +34,45 @@ static void put(void* to, const R& r) {
 }
 
 // The destination starts as it is in memory: an instruction that leaves lanes untouched is seen.
-#define BINARY(op, s, T)                                                                              \
-    extern "C" void op##_##s(void* d, const void* a, const void* b, const void* m) {                  \
-        Register<T> r = reg<T>(d);                                                                    \
-        op(r, reg<T>(a), reg<T>(b), pred(m));                                                         \
-        put(d, r);                                                                                    \
+#define BINARY(op, s, T)                                                             \
+    extern "C" void op##_##s(void* d, const void* a, const void* b, const void* m) { \
+        Register<T> r = reg<T>(d);                                                   \
+        op(r, reg<T>(a), reg<T>(b), pred(m));                                        \
+        put(d, r);                                                                   \
     }
-#define UNARY(op, s, T)                                                                               \
-    extern "C" void op##_##s(void* d, const void* a, const void* m) {                                 \
-        Register<T> r = reg<T>(d);                                                                    \
-        op(r, reg<T>(a), pred(m));                                                                    \
-        put(d, r);                                                                                    \
+#define UNARY(op, s, T)                                               \
+    extern "C" void op##_##s(void* d, const void* a, const void* m) { \
+        Register<T> r = reg<T>(d);                                    \
+        op(r, reg<T>(a), pred(m));                                    \
+        put(d, r);                                                    \
     }
 // The scalar operand stands in lane 0 of b.
-#define SCALAR(op, s, T)                                                                              \
-    extern "C" void op##_##s(void* d, const void* a, const void* b, const void* m) {                  \
-        Register<T> r = reg<T>(d);                                                                    \
-        T scalar;                                                                                     \
-        std::memcpy(&scalar, b, sizeof scalar);                                                       \
-        op(r, reg<T>(a), scalar, pred(m));                                                            \
-        put(d, r);                                                                                    \
+#define SCALAR(op, s, T)                                                             \
+    extern "C" void op##_##s(void* d, const void* a, const void* b, const void* m) { \
+        Register<T> r = reg<T>(d);                                                   \
+        T scalar;                                                                    \
+        std::memcpy(&scalar, b, sizeof scalar);                                      \
+        op(r, reg<T>(a), scalar, pred(m));                                           \
+        put(d, r);                                                                   \
     }
-#define COMPARE(op, s, T)                                                                             \
-    extern "C" void asc_##op##_##s(void* d, const void* a, const void* b, const void* m) {            \
-        Predicate r;                                                                                  \
-        asc_##op(r, reg<T>(a), reg<T>(b), pred(m));                                                   \
-        put(d, r);                                                                                    \
-    }                                                                                                 \
-    extern "C" void asc_##op##_scalar_##s(void* d, const void* a, const void* b, const void* m) {     \
-        Predicate r;                                                                                  \
-        T scalar;                                                                                     \
-        std::memcpy(&scalar, b, sizeof scalar);                                                       \
-        asc_##op##_scalar(r, reg<T>(a), scalar, pred(m));                                             \
-        put(d, r);                                                                                    \
+#define COMPARE(op, s, T)                                                                         \
+    extern "C" void asc_##op##_##s(void* d, const void* a, const void* b, const void* m) {        \
+        Predicate r;                                                                              \
+        asc_##op(r, reg<T>(a), reg<T>(b), pred(m));                                               \
+        put(d, r);                                                                                \
+    }                                                                                             \
+    extern "C" void asc_##op##_scalar_##s(void* d, const void* a, const void* b, const void* m) { \
+        Predicate r;                                                                              \
+        T scalar;                                                                                 \
+        std::memcpy(&scalar, b, sizeof scalar);                                                   \
+        asc_##op##_scalar(r, reg<T>(a), scalar, pred(m));                                         \
+        put(d, r);                                                                                \
     }
 
 #define FOR_FLOATS(M, op) M(op, f32, float) M(op, f16, half) M(op, bf16, bfloat16_t)
-#define FOR_INTS(M, op)                                                                               \
-    M(op, s32, int32_t) M(op, u32, uint32_t) M(op, s16, int16_t) M(op, u16, uint16_t) M(op, s8, int8_t) M(op, u8, uint8_t)
+#define FOR_INTS(M, op) \
+    M(op, s32, int32_t) \
+    M(op, u32, uint32_t) M(op, s16, int16_t) M(op, u16, uint16_t) M(op, s8, int8_t) M(op, u8, uint8_t)
 #define FOR_ALL(M, op) FOR_FLOATS(M, op) FOR_INTS(M, op)
 
 FOR_ALL(BINARY, asc_add)
@@ -120,26 +121,26 @@ FOR_ALL(COMPARE, gt)
 FOR_ALL(COMPARE, ge)
 
 // Raw forms, merging and zeroing.
-#define FUSED(op, s, T)                                                                               \
-    extern "C" void op##_##s(void* d, const void* a, const void* b, const void* m) {                  \
-        Register<T> r = reg<T>(d);                                                                    \
-        op(r, reg<T>(a), reg<T>(b), pred(m), MODE_ZEROING);                                           \
-        put(d, r);                                                                                    \
-    }                                                                                                 \
-    extern "C" void op##_merging_##s(void* d, const void* a, const void* b, const void* m) {          \
-        Register<T> r = reg<T>(d);                                                                    \
-        op(r, reg<T>(a), reg<T>(b), pred(m), MODE_MERGING);                                           \
-        put(d, r);                                                                                    \
+#define FUSED(op, s, T)                                                                      \
+    extern "C" void op##_##s(void* d, const void* a, const void* b, const void* m) {         \
+        Register<T> r = reg<T>(d);                                                           \
+        op(r, reg<T>(a), reg<T>(b), pred(m), MODE_ZEROING);                                  \
+        put(d, r);                                                                           \
+    }                                                                                        \
+    extern "C" void op##_merging_##s(void* d, const void* a, const void* b, const void* m) { \
+        Register<T> r = reg<T>(d);                                                           \
+        op(r, reg<T>(a), reg<T>(b), pred(m), MODE_MERGING);                                  \
+        put(d, r);                                                                           \
     }
 FOR_FLOATS(FUSED, vmula)
 FOR_FLOATS(FUSED, vmadd)
 FUSED(vadd, f32, float)
 FUSED(vadd, s16, int16_t)
-#define RAW_UNARY(op, s, T)                                                                           \
-    extern "C" void op##_merging_##s(void* d, const void* a, const void* m) {                         \
-        Register<T> r = reg<T>(d);                                                                    \
-        op(r, reg<T>(a), pred(m), MODE_MERGING);                                                      \
-        put(d, r);                                                                                    \
+#define RAW_UNARY(op, s, T)                                                   \
+    extern "C" void op##_merging_##s(void* d, const void* a, const void* m) { \
+        Register<T> r = reg<T>(d);                                            \
+        op(r, reg<T>(a), pred(m), MODE_MERGING);                              \
+        put(d, r);                                                            \
     }
 RAW_UNARY(vabs, f32, float)
 RAW_UNARY(vcmax, f32, float)
@@ -180,11 +181,11 @@ extern "C" void carry_subc(void* d, void* c, const void* a, const void* b, const
     asc_subc(out, r, reg<uint32_t>(a), reg<uint32_t>(b), pred(in), pred(m));
     put(d, r), put(c, out);
 }
-#define MULL(s, T)                                                                                    \
-    extern "C" void asc_mull_##s(void* l, void* h, const void* a, const void* b, const void* m) {     \
-        Register<T> low, high;                                                                        \
-        asc_mull(low, high, reg<T>(a), reg<T>(b), pred(m));                                           \
-        put(l, low), put(h, high);                                                                    \
+#define MULL(s, T)                                                                                \
+    extern "C" void asc_mull_##s(void* l, void* h, const void* a, const void* b, const void* m) { \
+        Register<T> low, high;                                                                    \
+        asc_mull(low, high, reg<T>(a), reg<T>(b), pred(m));                                       \
+        put(l, low), put(h, high);                                                                \
     }
 MULL(s32, int32_t)
 MULL(u32, uint32_t)
@@ -193,37 +194,43 @@ MULL(u32, uint32_t)
 template <typename D, typename S, int kRound, int kSaturate, int kPart, int kMode>
 static void convert(void* d, const void* a, const void* m) {
     Register<D> r = reg<D>(d);
-    vcvt(r, reg<S>(a), pred(m), asc_tag<ascend::isa::RoundControl, kRound>{}, asc_tag<ascend::isa::SaturateControl, kSaturate>{},
-         asc_tag<ascend::isa::PartControl, kPart>{}, asc_tag<ascend::isa::ModeControl, kMode>{});
+    vcvt(r, reg<S>(a), pred(m), asc_tag<ascend::isa::RoundControl, kRound>{},
+         asc_tag<ascend::isa::SaturateControl, kSaturate>{}, asc_tag<ascend::isa::PartControl, kPart>{},
+         asc_tag<ascend::isa::ModeControl, kMode>{});
     put(d, r);
 }
-#define CONVERT(d, D, s, S, round, sat, part, mode)                                                                   \
-    extern "C" void vcvt_##s##_##d##_r##round##_s##sat##_p##part##_m##mode(void* x, const void* a, const void* m) {   \
-        convert<D, S, round, sat, part, mode>(x, a, m);                                                               \
+#define CONVERT(d, D, s, S, round, sat, part, mode)                                                \
+    extern "C" void vcvt_##s##_##d##_r##round##_s##sat##_p##part##_m##mode(void* x, const void* a, \
+                                                                           const void* m) {        \
+        convert<D, S, round, sat, part, mode>(x, a, m);                                            \
     }
-#define NARROW2(d, D, s, S, round)                                                                                    \
-    CONVERT(d, D, s, S, round, 0, 0, 0) CONVERT(d, D, s, S, round, 1, 0, 0) CONVERT(d, D, s, S, round, 1, 1, 0)       \
-    CONVERT(d, D, s, S, round, 1, 1, 1)
+#define NARROW2(d, D, s, S, round)                                          \
+    CONVERT(d, D, s, S, round, 0, 0, 0)                                     \
+    CONVERT(d, D, s, S, round, 1, 0, 0) CONVERT(d, D, s, S, round, 1, 1, 0) \
+        CONVERT(d, D, s, S, round, 1, 1, 1)
 NARROW2(bf16, bfloat16_t, f32, float, 0)
 NARROW2(f16, half, f32, float, 0)
-#define ROUNDED(d, D, s, S, part)                                                                                     \
-    CONVERT(d, D, s, S, 1, 0, part, 0) CONVERT(d, D, s, S, 2, 0, part, 0) CONVERT(d, D, s, S, 3, 0, part, 0)          \
-    CONVERT(d, D, s, S, 4, 0, part, 0)
+#define ROUNDED(d, D, s, S, part)      \
+    CONVERT(d, D, s, S, 1, 0, part, 0) \
+    CONVERT(d, D, s, S, 2, 0, part, 0) CONVERT(d, D, s, S, 3, 0, part, 0) CONVERT(d, D, s, S, 4, 0, part, 0)
 ROUNDED(bf16, bfloat16_t, f32, float, 0)
 ROUNDED(f16, half, f32, float, 0)
 CONVERT(f16, half, f32, float, 5, 0, 0, 0)
-#define NARROW4(d, D, s, S)                                                                                           \
-    CONVERT(d, D, s, S, 0, 0, 0, 0) CONVERT(d, D, s, S, 0, 1, 0, 0) CONVERT(d, D, s, S, 0, 1, 1, 0)                   \
-    CONVERT(d, D, s, S, 0, 1, 2, 0) CONVERT(d, D, s, S, 0, 1, 3, 0) CONVERT(d, D, s, S, 0, 1, 2, 1)
+#define NARROW4(d, D, s, S)                                                                         \
+    CONVERT(d, D, s, S, 0, 0, 0, 0)                                                                 \
+    CONVERT(d, D, s, S, 0, 1, 0, 0) CONVERT(d, D, s, S, 0, 1, 1, 0) CONVERT(d, D, s, S, 0, 1, 2, 0) \
+        CONVERT(d, D, s, S, 0, 1, 3, 0) CONVERT(d, D, s, S, 0, 1, 2, 1)
 NARROW4(e4m3, float8_e4m3_t, f32, float)
 NARROW4(e5m2, float8_e5m2_t, f32, float)
 CONVERT(e4m3, float8_e4m3_t, bf16, bfloat16_t, 0, 1, 0, 0)
 CONVERT(e4m3, float8_e4m3_t, bf16, bfloat16_t, 0, 1, 1, 0)
 CONVERT(e4m3, float8_e4m3_t, f16, half, 0, 0, 0, 0)
 CONVERT(e5m2, float8_e5m2_t, f16, half, 0, 0, 1, 0)
-#define WIDEN2(d, D, s, S) CONVERT(d, D, s, S, 0, 0, 0, 0) CONVERT(d, D, s, S, 0, 0, 1, 0) CONVERT(d, D, s, S, 0, 0, 1, 1)
-#define WIDEN4(d, D, s, S)                                                                                            \
-    CONVERT(d, D, s, S, 0, 0, 0, 0) CONVERT(d, D, s, S, 0, 0, 1, 0) CONVERT(d, D, s, S, 0, 0, 2, 0) CONVERT(d, D, s, S, 0, 0, 3, 0)
+#define WIDEN2(d, D, s, S) \
+    CONVERT(d, D, s, S, 0, 0, 0, 0) CONVERT(d, D, s, S, 0, 0, 1, 0) CONVERT(d, D, s, S, 0, 0, 1, 1)
+#define WIDEN4(d, D, s, S)          \
+    CONVERT(d, D, s, S, 0, 0, 0, 0) \
+    CONVERT(d, D, s, S, 0, 0, 1, 0) CONVERT(d, D, s, S, 0, 0, 2, 0) CONVERT(d, D, s, S, 0, 0, 3, 0)
 WIDEN2(f32, float, bf16, bfloat16_t)
 WIDEN2(f32, float, f16, half)
 WIDEN4(f32, float, e4m3, float8_e4m3_t)
@@ -231,16 +238,18 @@ WIDEN4(f32, float, e5m2, float8_e5m2_t)
 CONVERT(bf16, bfloat16_t, f16, half, 0, 0, 0, 0)
 CONVERT(f16, half, bf16, bfloat16_t, 0, 0, 0, 0)
 CONVERT(f16, half, bf16, bfloat16_t, 0, 1, 0, 0)
-#define FP4(d, D)                                                                                                     \
-    CONVERT(d, D, bf16, bfloat16_t, 0, 0, 0, 0) CONVERT(d, D, bf16, bfloat16_t, 0, 0, 3, 0)                           \
-    CONVERT(d, D, bf16, bfloat16_t, 1, 0, 0, 0) CONVERT(d, D, bf16, bfloat16_t, 2, 0, 0, 0)                           \
-    CONVERT(d, D, bf16, bfloat16_t, 3, 0, 0, 0) CONVERT(d, D, bf16, bfloat16_t, 4, 0, 0, 0)                           \
-    CONVERT(bf16, bfloat16_t, d, D, 0, 0, 0, 0) CONVERT(bf16, bfloat16_t, d, D, 0, 0, 2, 0)
+#define FP4(d, D)                                                                                   \
+    CONVERT(d, D, bf16, bfloat16_t, 0, 0, 0, 0)                                                     \
+    CONVERT(d, D, bf16, bfloat16_t, 0, 0, 3, 0) CONVERT(d, D, bf16, bfloat16_t, 1, 0, 0, 0)         \
+        CONVERT(d, D, bf16, bfloat16_t, 2, 0, 0, 0) CONVERT(d, D, bf16, bfloat16_t, 3, 0, 0, 0)     \
+            CONVERT(d, D, bf16, bfloat16_t, 4, 0, 0, 0) CONVERT(bf16, bfloat16_t, d, D, 0, 0, 0, 0) \
+                CONVERT(bf16, bfloat16_t, d, D, 0, 0, 2, 0)
 FP4(e2m1, float4_e2m1x2_t)
 FP4(e1m2, float4_e1m2x2_t)
-#define TO_INT(d, D, s, S, part)                                                                                      \
-    CONVERT(d, D, s, S, 0, 1, part, 0) CONVERT(d, D, s, S, 1, 1, part, 0) CONVERT(d, D, s, S, 2, 1, part, 0)          \
-    CONVERT(d, D, s, S, 3, 1, part, 0) CONVERT(d, D, s, S, 4, 1, part, 0) CONVERT(d, D, s, S, 4, 0, part, 0)
+#define TO_INT(d, D, s, S, part)                                                                             \
+    CONVERT(d, D, s, S, 0, 1, part, 0)                                                                       \
+    CONVERT(d, D, s, S, 1, 1, part, 0) CONVERT(d, D, s, S, 2, 1, part, 0) CONVERT(d, D, s, S, 3, 1, part, 0) \
+        CONVERT(d, D, s, S, 4, 1, part, 0) CONVERT(d, D, s, S, 4, 0, part, 0)
 TO_INT(s32, int32_t, f32, float, 0)
 TO_INT(s16, int16_t, f32, float, 1)
 TO_INT(s64, int64_t, f32, float, 0)
@@ -274,11 +283,11 @@ INTS(s32, int32_t, s64, int64_t, 0)
 FOR_FLOATS(UNARY, asc_reduce_sum)
 UNARY(asc_reduce_sum, s32, int32_t)
 UNARY(asc_reduce_sum, u32, uint32_t)
-#define WIDE_SUM(s, T, W)                                                                             \
-    extern "C" void asc_reduce_sum_##s(void* d, const void* a, const void* m) {                       \
-        Register<W> r;                                                                                \
-        asc_reduce_sum(r, reg<T>(a), pred(m));                                                        \
-        put(d, r);                                                                                    \
+#define WIDE_SUM(s, T, W)                                                       \
+    extern "C" void asc_reduce_sum_##s(void* d, const void* a, const void* m) { \
+        Register<W> r;                                                          \
+        asc_reduce_sum(r, reg<T>(a), pred(m));                                  \
+        put(d, r);                                                              \
     }
 WIDE_SUM(s16, int16_t, int32_t)
 WIDE_SUM(u16, uint16_t, uint32_t)
@@ -294,45 +303,45 @@ FOR_FLOATS(UNARY, asc_pair_reduce_sum)
 FOR_ALL(UNARY, asc_squeeze)
 FOR_ALL(UNARY, asc_duplicate)
 FOR_ALL(UNARY, asc_duplicate_highest)
-#define UNSQUEEZE(op, s, T)                                                                           \
-    extern "C" void op##_##s(void* d, const void* m) {                                                \
-        Register<T> r;                                                                                \
-        op(r, pred(m));                                                                               \
-        put(d, r);                                                                                    \
+#define UNSQUEEZE(op, s, T)                            \
+    extern "C" void op##_##s(void* d, const void* m) { \
+        Register<T> r;                                 \
+        op(r, pred(m));                                \
+        put(d, r);                                     \
     }
 FOR_INTS(UNSQUEEZE, asc_unsqueeze)
-#define DUPLICATE(op, s, T)                                                                           \
-    extern "C" void op##_##s(void* d, const void* b, const void* m) {                                 \
-        Register<T> r = reg<T>(d);                                                                    \
-        T scalar;                                                                                     \
-        std::memcpy(&scalar, b, sizeof scalar);                                                       \
-        op(r, scalar, pred(m));                                                                       \
-        put(d, r);                                                                                    \
+#define DUPLICATE(op, s, T)                                           \
+    extern "C" void op##_##s(void* d, const void* b, const void* m) { \
+        Register<T> r = reg<T>(d);                                    \
+        T scalar;                                                     \
+        std::memcpy(&scalar, b, sizeof scalar);                       \
+        op(r, scalar, pred(m));                                       \
+        put(d, r);                                                    \
     }
 FOR_ALL(DUPLICATE, asc_duplicate_scalar)
-#define RAMP(op, s, T)                                                                                \
-    extern "C" void op##_##s(void* d, const void* b) {                                                \
-        Register<T> r;                                                                                \
-        T scalar;                                                                                     \
-        std::memcpy(&scalar, b, sizeof scalar);                                                       \
-        op(r, scalar);                                                                                \
-        put(d, r);                                                                                    \
+#define RAMP(op, s, T)                                 \
+    extern "C" void op##_##s(void* d, const void* b) { \
+        Register<T> r;                                 \
+        T scalar;                                      \
+        std::memcpy(&scalar, b, sizeof scalar);        \
+        op(r, scalar);                                 \
+        put(d, r);                                     \
     }
 FOR_ALL(RAMP, asc_arange)
 FOR_ALL(RAMP, asc_arange_descend)
-#define PAIR(op, s, T)                                                                                \
-    extern "C" void op##_##s(void* d, void* e, const void* a, const void* b) {                        \
-        Register<T> x = reg<T>(a), y = reg<T>(b);                                                     \
-        op(x, y, x, y);                                                                               \
-        put(d, x), put(e, y);                                                                         \
+#define PAIR(op, s, T)                                                         \
+    extern "C" void op##_##s(void* d, void* e, const void* a, const void* b) { \
+        Register<T> x = reg<T>(a), y = reg<T>(b);                              \
+        op(x, y, x, y);                                                        \
+        put(d, x), put(e, y);                                                  \
     }
 FOR_ALL(PAIR, asc_intlv)
 FOR_ALL(PAIR, asc_deintlv)
-#define REPACK(op, n, N, w, W)                                                                        \
-    extern "C" void op##_##w##_##n(void* d, const void* a) {                                          \
-        Register<N> r;                                                                                \
-        op(r, reg<W>(a));                                                                             \
-        put(d, r);                                                                                    \
+#define REPACK(op, n, N, w, W)                               \
+    extern "C" void op##_##w##_##n(void* d, const void* a) { \
+        Register<N> r;                                       \
+        op(r, reg<W>(a));                                    \
+        put(d, r);                                           \
     }
 REPACK(asc_pack_to_low, u16, uint16_t, u32, uint32_t)
 REPACK(asc_pack_to_high, u16, uint16_t, u32, uint32_t)
@@ -342,11 +351,11 @@ REPACK(asc_unpack_lower, u32, uint32_t, u16, uint16_t)
 REPACK(asc_unpack_upper, u32, uint32_t, u16, uint16_t)
 REPACK(asc_unpack_lower, s16, int16_t, s8, int8_t)
 REPACK(asc_unpack_upper, s32, int32_t, s16, int16_t)
-#define LANE_GATHER(s, T, I)                                                                          \
-    extern "C" void asc_gather_lanes_##s(void* d, const void* a, const void* i) {                     \
-        Register<T> r;                                                                                \
-        asc_gather(r, reg<T>(a), reg<I>(i));                                                          \
-        put(d, r);                                                                                    \
+#define LANE_GATHER(s, T, I)                                                      \
+    extern "C" void asc_gather_lanes_##s(void* d, const void* a, const void* i) { \
+        Register<T> r;                                                            \
+        asc_gather(r, reg<T>(a), reg<I>(i));                                      \
+        put(d, r);                                                                \
     }
 LANE_GATHER(f32, float, uint32_t)
 LANE_GATHER(bf16, bfloat16_t, uint16_t)
@@ -354,17 +363,18 @@ LANE_GATHER(u8, uint8_t, uint8_t)
 extern "C" void histogram(void* d, const void* a, const void* m, int cumulative, int bin) {
     Register<uint16_t> r = reg<uint16_t>(d);
     const Register<uint8_t> x = reg<uint8_t>(a);
-    if (cumulative) bin ? asc_cumulative_histogram_bin1(r, x, pred(m)) : asc_cumulative_histogram_bin0(r, x, pred(m));
+    if (cumulative)
+        bin ? asc_cumulative_histogram_bin1(r, x, pred(m)) : asc_cumulative_histogram_bin0(r, x, pred(m));
     else bin ? asc_frequency_histogram_bin1(r, x, pred(m)) : asc_frequency_histogram_bin0(r, x, pred(m));
     put(d, r);
 }
 
 // Loads and stores; `ub` is any memory.
-#define LOAD(op, s, T)                                                                                \
-    extern "C" void op##_##s(void* d, const void* ub, int offset) {                                   \
-        Register<T> r;                                                                                \
-        op(r, static_cast<const T*>(ub), offset);                                                     \
-        put(d, r);                                                                                    \
+#define LOAD(op, s, T)                                              \
+    extern "C" void op##_##s(void* d, const void* ub, int offset) { \
+        Register<T> r;                                              \
+        op(r, static_cast<const T*>(ub), offset);                   \
+        put(d, r);                                                  \
     }
 #define FOR_WIDTHS(M, op) M(op, f32, float) M(op, bf16, bfloat16_t) M(op, u8, uint8_t)
 FOR_WIDTHS(LOAD, asc_loadalign)
@@ -375,11 +385,11 @@ FOR_WIDTHS(LOAD, asc_loadalign_upsample)
 FOR_WIDTHS(LOAD, asc_loadalign_downsample)
 FOR_WIDTHS(LOAD, asc_loadalign_brc_datablock)
 FOR_WIDTHS(LOAD, asc_loadalign_brc_elem2datablock)
-#define LOAD2(op, s, T)                                                                               \
-    extern "C" void op##_##s(void* d, void* e, const void* ub, int offset) {                          \
-        Register<T> r, q;                                                                             \
-        op(r, q, static_cast<const T*>(ub), offset);                                                  \
-        put(d, r), put(e, q);                                                                         \
+#define LOAD2(op, s, T)                                                      \
+    extern "C" void op##_##s(void* d, void* e, const void* ub, int offset) { \
+        Register<T> r, q;                                                    \
+        op(r, q, static_cast<const T*>(ub), offset);                         \
+        put(d, r), put(e, q);                                                \
     }
 FOR_WIDTHS(LOAD2, asc_loadalign_deintlv)
 extern "C" long loadalign_postupdate_f32(void* d, const float* ub, int step) {
@@ -389,30 +399,34 @@ extern "C" long loadalign_postupdate_f32(void* d, const float* ub, int step) {
     put(d, r);
     return p - ub;
 }
-#define STORE(op, s, T)                                                                               \
-    extern "C" void op##_##s(void* ub, const void* a, int offset, const void* m) {                    \
-        op(static_cast<T*>(ub), reg<T>(a), offset, pred(m));                                          \
+#define STORE(op, s, T)                                                            \
+    extern "C" void op##_##s(void* ub, const void* a, int offset, const void* m) { \
+        op(static_cast<T*>(ub), reg<T>(a), offset, pred(m));                       \
     }
 FOR_WIDTHS(STORE, asc_storealign)
 STORE(asc_storealign_pack, u32, uint32_t)
 STORE(asc_storealign_pack, u16, uint16_t)
 STORE(asc_storealign_pack_quarter, u32, uint32_t)
-#define STORE1(op, s, T)                                                                              \
-    extern "C" void op##_##s(void* ub, const void* a, int offset) { op(static_cast<T*>(ub), reg<T>(a), offset); }
+#define STORE1(op, s, T)                                            \
+    extern "C" void op##_##s(void* ub, const void* a, int offset) { \
+        op(static_cast<T*>(ub), reg<T>(a), offset);                 \
+    }
 FOR_WIDTHS(STORE1, asc_storealign_1st)
-extern "C" long storealign_blocks_bf16(void* ub, const void* a, int block_stride, int repeat_stride, const void* m) {
+extern "C" long storealign_blocks_bf16(void* ub, const void* a, int block_stride, int repeat_stride,
+                                       const void* m) {
     bfloat16_t* p = static_cast<bfloat16_t*>(ub);
-    asc_storealign_postupdate(p, reg<bfloat16_t>(a), static_cast<uint16_t>(block_stride), static_cast<uint16_t>(repeat_stride), pred(m));
+    asc_storealign_postupdate(p, reg<bfloat16_t>(a), static_cast<uint16_t>(block_stride),
+                              static_cast<uint16_t>(repeat_stride), pred(m));
     return p - static_cast<bfloat16_t*>(ub);
 }
-#define GATHER(s, T, I)                                                                               \
-    extern "C" void asc_gather_##s(void* d, const void* ub, const void* i, const void* m) {           \
-        Register<ascend::isa::gathered_t<T>> r;                                                       \
-        asc_gather(r, static_cast<const T*>(ub), reg<I>(i), pred(m));                                 \
-        put(d, r);                                                                                    \
-    }                                                                                                 \
-    extern "C" void asc_scatter_##s(void* ub, const void* a, const void* i, const void* m) {          \
-        asc_scatter(static_cast<T*>(ub), reg<T>(a), reg<I>(i), pred(m));                              \
+#define GATHER(s, T, I)                                                                      \
+    extern "C" void asc_gather_##s(void* d, const void* ub, const void* i, const void* m) {  \
+        Register<ascend::isa::gathered_t<T>> r;                                              \
+        asc_gather(r, static_cast<const T*>(ub), reg<I>(i), pred(m));                        \
+        put(d, r);                                                                           \
+    }                                                                                        \
+    extern "C" void asc_scatter_##s(void* ub, const void* a, const void* i, const void* m) { \
+        asc_scatter(static_cast<T*>(ub), reg<T>(a), reg<I>(i), pred(m));                     \
     }
 GATHER(f32, float, uint32_t)
 GATHER(f16, half, uint16_t)
@@ -433,37 +447,38 @@ extern "C" int faults_at(void* ub, int offset_bytes) {
 }
 
 // Predicates.
-#define PATTERN(w, name)                                                                              \
+#define PATTERN(w, name) \
     extern "C" void create_##w##_##name(void* d) { put(d, asc_create_mask_##w(PAT_##name)); }
-#define PATTERNS(w)                                                                                   \
-    PATTERN(w, ALL) PATTERN(w, ALLF) PATTERN(w, VL1) PATTERN(w, VL2) PATTERN(w, VL8) PATTERN(w, VL16) PATTERN(w, VL32)         \
-    PATTERN(w, VL64) PATTERN(w, VL128) PATTERN(w, M3) PATTERN(w, M4) PATTERN(w, H) PATTERN(w, Q)
+#define PATTERNS(w)                                                                                    \
+    PATTERN(w, ALL)                                                                                    \
+    PATTERN(w, ALLF) PATTERN(w, VL1) PATTERN(w, VL2) PATTERN(w, VL8) PATTERN(w, VL16) PATTERN(w, VL32) \
+        PATTERN(w, VL64) PATTERN(w, VL128) PATTERN(w, M3) PATTERN(w, M4) PATTERN(w, H) PATTERN(w, Q)
 PATTERNS(b8)
 PATTERNS(b16)
 PATTERNS(b32)
-#define UPDATE(w)                                                                                     \
-    extern "C" uint32_t update_##w(void* d, uint32_t count) {                                         \
-        put(d, asc_update_mask_##w(count));                                                           \
-        return count;                                                                                 \
+#define UPDATE(w)                                             \
+    extern "C" uint32_t update_##w(void* d, uint32_t count) { \
+        put(d, asc_update_mask_##w(count));                   \
+        return count;                                         \
     }
 UPDATE(b8)
 UPDATE(b16)
 UPDATE(b32)
-#define PRED2(op)                                                                                     \
-    extern "C" void pred_##op(void* d, const void* a, const void* b, const void* m) {                 \
-        Predicate r;                                                                                  \
-        asc_##op(r, pred(a), pred(b), pred(m));                                                       \
-        put(d, r);                                                                                    \
+#define PRED2(op)                                                                     \
+    extern "C" void pred_##op(void* d, const void* a, const void* b, const void* m) { \
+        Predicate r;                                                                  \
+        asc_##op(r, pred(a), pred(b), pred(m));                                       \
+        put(d, r);                                                                    \
     }
 PRED2(and)
 PRED2(or)
 PRED2(xor)
 PRED2(select)
-#define PRED1(op)                                                                                     \
-    extern "C" void pred_##op(void* d, const void* a) {                                               \
-        Predicate r;                                                                                  \
-        asc_##op(r, pred(a));                                                                         \
-        put(d, r);                                                                                    \
+#define PRED1(op)                                       \
+    extern "C" void pred_##op(void* d, const void* a) { \
+        Predicate r;                                    \
+        asc_##op(r, pred(a));                           \
+        put(d, r);                                      \
     }
 PRED1(pack_to_low)
 PRED1(pack_to_high)
@@ -474,11 +489,11 @@ extern "C" void pred_not(void* d, const void* a, const void* m) {
     asc_not(r, pred(a), pred(m));
     put(d, r);
 }
-#define PRED_PAIR(op)                                                                                 \
-    extern "C" void pred_##op(void* d, void* e, const void* a, const void* b) {                       \
-        Predicate x, y;                                                                               \
-        asc_##op(x, y, pred(a), pred(b));                                                             \
-        put(d, x), put(e, y);                                                                         \
+#define PRED_PAIR(op)                                                           \
+    extern "C" void pred_##op(void* d, void* e, const void* a, const void* b) { \
+        Predicate x, y;                                                         \
+        asc_##op(x, y, pred(a), pred(b));                                       \
+        put(d, x), put(e, y);                                                   \
     }
 PRED_PAIR(intlv_b8)
 PRED_PAIR(intlv_b16)
@@ -486,11 +501,11 @@ PRED_PAIR(intlv_b32)
 PRED_PAIR(deintlv_b8)
 PRED_PAIR(deintlv_b16)
 PRED_PAIR(deintlv_b32)
-#define PRED_LOAD(op)                                                                                 \
-    extern "C" void pred_##op(void* d, const uint32_t* ub) {                                          \
-        Predicate r;                                                                                  \
-        asc_##op(r, ub, 0);                                                                           \
-        put(d, r);                                                                                    \
+#define PRED_LOAD(op)                                        \
+    extern "C" void pred_##op(void* d, const uint32_t* ub) { \
+        Predicate r;                                         \
+        asc_##op(r, ub, 0);                                  \
+        put(d, r);                                           \
     }
 PRED_LOAD(loadalign)
 PRED_LOAD(loadalign_upsample)
@@ -518,6 +533,7 @@ extern "C" void count_slots(uint32_t* counts) {
     asc_gather(a, ub, (Register<uint32_t>&)i, Predicate{});
     asc_storealign(ub, a, 64, m);
     const VfCounts taken = take_vf_counts();
-    for (int k = 0; k < kVfClassCount; ++k) counts[k] = taken.counts[k];
+    for (int k = 0; k < kVfClassCount; ++k)
+        counts[k] = taken.counts[k];
     counts[kVfClassCount] = taken.calls;
 }

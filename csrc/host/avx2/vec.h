@@ -18,9 +18,15 @@ using VecF = Vec<float>;
 
 inline VecF fma(VecF a, VecF b, VecF c) { return (VecF)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c); }
 inline VecF sqrt(VecF a) { return (VecF)_mm256_sqrt_ps((__m256)a); }
-inline VecF round_even(VecF a) { return (VecF)_mm256_round_ps((__m256)a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
-inline VecF floor(VecF a) { return (VecF)_mm256_round_ps((__m256)a, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC); }
-inline VecF ceil(VecF a) { return (VecF)_mm256_round_ps((__m256)a, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC); }
+inline VecF round_even(VecF a) {
+    return (VecF)_mm256_round_ps((__m256)a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+inline VecF floor(VecF a) {
+    return (VecF)_mm256_round_ps((__m256)a, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+}
+inline VecF ceil(VecF a) {
+    return (VecF)_mm256_round_ps((__m256)a, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC);
+}
 inline VecF trunc(VecF a) { return (VecF)_mm256_round_ps((__m256)a, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC); }
 
 inline bool all_ones(Vec<uint8_t> mask) { return _mm256_movemask_epi8((__m256i)mask) == -1; }

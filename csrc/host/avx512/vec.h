@@ -25,9 +25,15 @@ inline VecF sqrt(VecF a) { return (VecF)_mm512_sqrt_ps((__m512)a); }
 inline VecF round_even(VecF a) {
     return (VecF)_mm512_roundscale_ps((__m512)a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
-inline VecF floor(VecF a) { return (VecF)_mm512_roundscale_ps((__m512)a, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC); }
-inline VecF ceil(VecF a) { return (VecF)_mm512_roundscale_ps((__m512)a, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC); }
-inline VecF trunc(VecF a) { return (VecF)_mm512_roundscale_ps((__m512)a, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC); }
+inline VecF floor(VecF a) {
+    return (VecF)_mm512_roundscale_ps((__m512)a, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+}
+inline VecF ceil(VecF a) {
+    return (VecF)_mm512_roundscale_ps((__m512)a, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC);
+}
+inline VecF trunc(VecF a) {
+    return (VecF)_mm512_roundscale_ps((__m512)a, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
+}
 
 inline bool all_ones(Vec<uint8_t> mask) { return _mm512_movepi8_mask((__m512i)mask) == ~uint64_t{0}; }
 

@@ -14,9 +14,10 @@ template <typename T, int kBytes = kVecBytes>
 using Vec = typename VecOf<T, kBytes>::type;
 using VecF = Vec<float>;
 
-#define ASCEND_SIM_LANES(result, expression)                         \
-    VecF result;                                                     \
-    for (int i = 0; i < kVecBytes / 4; ++i) result[i] = expression;  \
+#define ASCEND_SIM_LANES(result, expression) \
+    VecF result;                             \
+    for (int i = 0; i < kVecBytes / 4; ++i)  \
+        result[i] = expression;              \
     return result
 
 inline VecF fma(VecF a, VecF b, VecF c) { ASCEND_SIM_LANES(r, __builtin_fmaf(a[i], b[i], c[i])); }
