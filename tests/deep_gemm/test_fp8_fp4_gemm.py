@@ -240,3 +240,30 @@ def test_names_that_profilers_see(pair, kernel):
     a, b = (QUANTISED[number_format](64, 64, "npu", 1, sf_dtype=torch.int16) for number_format in pair)
     profile = deep_gemm.testing.bench_msprof(lambda: deep_gemm.fp8_fp4_gemm_nt(a.tensor, b.tensor, poisoned(64, 64, "npu")), kernel, num_tests=1)
     assert profile.dur_us > 0
+
+
+class TestTime:
+    @pytest.fixture(autouse=True)
+    def one_core_of_a_chip(self):
+        pytest.importorskip("ascend_sim._C")
+        deep_gemm.set_num_sms(1)        # D is one block
+        yield
+        deep_gemm.set_num_sms(32)
+
+    def record(self, pair, m, n, k):
+        import ascend_sim
+        a, b = (QUANTISED[number_format](mn, k, "npu", 1, sf_dtype=torch.int16) for number_format, mn in zip(pair, (m, n), strict=True))
+        sfa, sfb = (deep_gemm.transform_sf_into_required_layout(x.tensor[1], mn, k, (1, 1, 32), is_sfa=True) for x, mn in ((a, m), (b, n)))
+        with ascend_sim.profile(timeline=False) as profile:
+            deep_gemm.fp8_fp4_gemm_nt((a.tensor[0], sfa), (b.tensor[0], sfb), poisoned(m, n, "npu"))
+        record, = (record for record in profile.records if "gemm_impl" in record.name)
+        return record
+
+    def test_fp4_is_read_at_half_the_size(self):
+        read = {pair: self.record(pair, 16, 32, 512).gm_read_bytes for pair in (("fp8", "fp8"), *PAIRS)}
+        assert read["fp8", "fp8"] - read["fp8", "fp4"] == 32 * 512 // 2
+        assert read["fp8", "fp8"] - read["fp4", "fp4"] == (16 + 32) * 512 // 2
+
+    def test_vector_cores_look_up_64_codes_a_cycle(self):
+        record = self.record(("fp8", "fp4"), 16, 32, 512)       # a vector function on each vector core
+        assert record.aiv["V"].busy_cycles == 2 * (23 + 12 + 16 * 512 / 64)     # start, drain, half of the 32 rows each

@@ -7,7 +7,7 @@ import deep_gemm
 import pytest
 import torch
 from ascend_sim import config
-from support.cases import bf16, fp8, poisoned
+from support.cases import bf16, fp4, fp8, poisoned
 from support.compare import assert_close, assert_same_bytes
 from support.gemm import product, sum_error
 
@@ -36,6 +36,18 @@ def fp8_gemm():
     return d, a, b
 
 
+def fp8_fp4_gemm():
+    a, b, d = fp8(600, 500, "npu", 1), fp4(700, 500, "npu", 2), poisoned(600, 700, "npu", torch.float32)
+    deep_gemm.fp8_fp4_gemm_nt(a.tensor, b.tensor, d)
+    return d, a, b
+
+
+def fp4_gemm():
+    a, b, d = fp4(600, 500, "npu", 1), fp4(700, 500, "npu", 2), poisoned(600, 700, "npu", torch.float32)
+    deep_gemm.fp8_fp4_gemm_nt(a.tensor, b.tensor, d)
+    return d, a, b
+
+
 def accumulating_gemm():
     a, b = bf16(260, 4096, "npu", 1), bf16(300, 4096, "npu", 2)
     d = torch.zeros(260, 300).npu()
@@ -44,7 +56,7 @@ def accumulating_gemm():
     return d, a, b
 
 
-GEMMS = [bf16_gemm, fp8_gemm, accumulating_gemm]
+GEMMS = [bf16_gemm, fp8_gemm, fp8_fp4_gemm, fp4_gemm, accumulating_gemm]
 
 
 @pytest.mark.parametrize("gemm", GEMMS)

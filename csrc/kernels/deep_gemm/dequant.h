@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// How does FP4 B become E4M3 on its way to the cube? Vector core 0 loads it, looks every code up and hands it to L1.
-// Path: GM -MTE2-> UB -V-> UB -MTE3-> L1, where MTE1 of the cube core finds what MTE2 would have put there for e4m3.
-// Limit: V looks up 64 codes a cycle (register gather), MTE3 moves 128 B; a 256 x 256 block asks for 32 a cycle.
+// How does FP4 B become E4M3 on its way to the cube? Vector core 0, and 1 where it has no epilogue, loads it,
+// looks every code up and hands it to L1.
+// Path: GM -MTE2-> UB -V-> UB -MTE3-> L1, where MTE1 finds what MTE2 would have put there for e4m3.
+// Limit: V looks up 64 codes a cycle and core (register gather), MTE3 moves 128 B; a 256 x 256 block asks for 32.
 //
-// Flags, of packed stage p and expanded stage e: MTE2->V and V->MTE2 p, V->MTE3 and MTE3->V e. With the cube core, of L1
-// stage s: MTE3 arrives at s when B is there, MTE1 arrives at s when it may be overwritten.
+// Flags, of packed stage p and expanded stage e: MTE2->V and V->MTE2 p, V->MTE3 and MTE3->V e. With the cube
+// core, of L1 stage s: MTE3 arrives at s when B is there, MTE1 arrives at s when it may be overwritten.
 #pragma once
 
 #include "isa/kernel.h"
@@ -13,14 +14,27 @@
 namespace ascend::deep_gemm {
 inline namespace ASCEND_SIM_LEVEL {
 
-// The B of one k block. A line is contiguous in global memory: the k of a row of B if B is K-major, the n of a k if not.
+// The B of one k block. A line is contiguous in global memory: the k of a row of B if B is K-major, else the n
+// of a k.
 struct PackedTile {
     const uint8_t* gm;
     int64_t line_stride;  // bytes
     int lines, elements;  // live; elements of a line, an even number
-    int l1_lines, l1_units;  // what the cube reads, units of 32 expanded elements: zero behind the live lines and elements
+    int l1_lines, l1_units;  // what the cube reads, units of 32 elements: zero behind what is live
     int l1_pitch;         // units of 32 bytes from one column of units to the next
     int64_t l1;           // byte offset
+
+    // The part of one of two vector cores: half of the lines, by pairs.
+    PackedTile half(bool second) const {
+        const int middle = static_cast<int>(align_up(ceil_div(l1_lines, 2), 2));
+        const int first = second ? middle : 0, end = second ? l1_lines : std::min(middle, l1_lines);
+        PackedTile part = *this;
+        part.gm += first * line_stride;
+        part.lines = std::clamp(lines - first, 0, std::max(end - first, 0));
+        part.l1_lines = std::max(end - first, 0);
+        part.l1 += int64_t{first} * 32;
+        return part;
+    }
 };
 
 struct Fp4Expander {
@@ -28,8 +42,8 @@ struct Fp4Expander {
     static constexpr int kPackedBytes = 32 * 1024;  // of a stage: a chunk of lines
     const int slice;                                // elements kept per line, live or not: 256 or 512
     const int chunk_lines = kPackedBytes * 2 / slice;
-    // UB holds the expanded chunk as L1 does, one row of units longer: with an odd pitch the blocks of a store fall into
-    // different banks.
+    // UB holds the expanded chunk as L1 does, one row of units longer: with an odd pitch the blocks of a store
+    // fall into different banks.
     const int pitch = chunk_lines + 1;
     int packed_step = 0, expanded_step = 0;
 
@@ -37,7 +51,9 @@ struct Fp4Expander {
 
     int expanded_bytes() const { return slice / 32 * pitch * 32; }
     uint8_t* packed(int stage) const { return isa::ub_base() + stage * kPackedBytes; }
-    uint8_t* expanded(int stage) const { return isa::ub_base() + kPackedStages * kPackedBytes + stage * expanded_bytes(); }
+    uint8_t* expanded(int stage) const {
+        return isa::ub_base() + kPackedStages * kPackedBytes + stage * expanded_bytes();
+    }
     uint8_t* table(bool high_nibble) const { return expanded(kExpandedStages) + high_nibble * 256; }
 
     // E4M3 of the low and of the high nibble of every byte: looked up by the byte itself.
@@ -59,14 +75,15 @@ struct Fp4Expander {
 
     // Code 0 is 0, code 1 is 0.5, the others keep exponent and mantissa: every value of e2m1 is one of e4m3.
     static uint8_t e4m3_of(int code) {
-        const int magnitude = code & 7;
-        return static_cast<uint8_t>((code & 8) << 4 | (magnitude ? 0x30 + (magnitude > 1 ? magnitude << 2 : 0) : 0));
+        const int size = code & 7;
+        return static_cast<uint8_t>((code & 8) << 4 | (size == 0 ? 0 : size == 1 ? 0x30 : 0x30 + (size << 2)));
     }
 
     void expand(const PackedTile& tile, int l1_stage) {
+        if (tile.l1_lines == 0) asc_sync_intra_wait(PIPE_MTE3, l1_stage);
         for (int line = 0; line < tile.l1_lines; line += chunk_lines) {
             const int count = std::min(chunk_lines, tile.l1_lines - line);
-            const int live = std::min(count, tile.lines - line);
+            const int live = std::clamp(tile.lines - line, 0, count);
             const int from = packed_step++ % kPackedStages, to = expanded_step++ % kExpandedStages;
             asc_sync_wait(PIPE_V, PIPE_MTE2, from);
             load(tile, line, live, packed(from));
@@ -74,15 +91,18 @@ struct Fp4Expander {
 
             asc_sync_wait(PIPE_MTE2, PIPE_V, from);
             asc_sync_wait(PIPE_MTE3, PIPE_V, to);
-            slice == 512 ? look_up<true>(packed(from), expanded(to), live) : look_up<false>(packed(from), expanded(to), live);
+            if (slice == 512)
+                look_up<true>(packed(from), expanded(to), live);
+            else
+                look_up<false>(packed(from), expanded(to), live);
             if (live < count) clear(expanded(to), live, count);
             asc_sync_notify(PIPE_V, PIPE_MTE2, from);
             asc_sync_notify(PIPE_V, PIPE_MTE3, to);
 
             if (line == 0) asc_sync_intra_wait(PIPE_MTE3, l1_stage);
             asc_sync_wait(PIPE_V, PIPE_MTE3, to);
-            asc_copy_ub2l1(reinterpret_cast<void*>(static_cast<uintptr_t>(tile.l1 + int64_t{line} * 32)), expanded(to),
-                           tile.l1_units, count, pitch - count, tile.l1_pitch - count);
+            auto* l1 = reinterpret_cast<void*>(static_cast<uintptr_t>(tile.l1 + int64_t{line} * 32));
+            asc_copy_ub2l1(l1, expanded(to), tile.l1_units, count, pitch - count, tile.l1_pitch - count);
             asc_sync_notify(PIPE_MTE3, PIPE_V, to);
         }
         asc_sync_intra_arrive(PIPE_MTE3, l1_stage);
@@ -92,8 +112,9 @@ private:
     // Lines are filled up with zeros to whole 32 bytes, 64 elements: what an MMAD can reach.
     void load(const PackedTile& tile, int first, int count, uint8_t* ub) const {
         const int64_t bytes = tile.elements / 2;
-        asc_copy_gm2ub_align(ub, tile.gm + first * tile.line_stride, count, bytes, 0, align_up(bytes, 32) - bytes, true,
-                             asc_load_l2_cache_mode{0}, tile.line_stride, slice / 2);
+        asc_copy_gm2ub_align(ub, tile.gm + first * tile.line_stride, count, bytes, 0,
+                             align_up(bytes, 32) - bytes, true, asc_load_l2_cache_mode{0}, tile.line_stride,
+                             slice / 2);
     }
 
     // A register holds 512 codes: one line, or two lines of 256. Units go to columns `pitch` apart.
@@ -120,11 +141,12 @@ private:
     void clear(uint8_t* to, int first, int end) const {
         ASC_VF;
         const vector_bool all = asc_create_mask_b8(PAT_ALL);
+        const auto block_stride = static_cast<uint16_t>(pitch);
         vector_u8 zero;
         asc_duplicate_scalar(zero, uint8_t{0}, all);
         for (int line = first; line < end; ++line)
             for (int column = 0; column < slice / 32; column += 8)
-                asc_storealign(to + (int64_t{column} * pitch + line) * 32, zero, static_cast<uint16_t>(pitch), uint16_t{0}, all);
+                asc_storealign(to + (int64_t{column} * pitch + line) * 32, zero, block_stride, uint16_t{0}, all);
     }
 };
 

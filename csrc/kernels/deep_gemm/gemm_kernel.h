@@ -6,7 +6,7 @@
 // Flags. MTE2->MTE1 "full", MTE1->MTE2 "free": one id per L1 stage; stages of scales follow from kScaleFlag on.
 // MTE1->M "L0 full" and M->MTE1 "L0 free": ids 0, 1.
 // M and FIX share L0C through unit flags. FIX and vector core 1 count UB stages up (16+s) and down (s).
-// FP8 x FP4: B comes from vector core 0 instead of MTE2, see dequant.h; MTE1 waits for both.
+// FP8 x FP4: B comes from vector cores instead of MTE2, see dequant.h; MTE1 waits for all.
 #pragma once
 
 #include "isa/kernel.h"
@@ -122,7 +122,9 @@ struct Gemm {
                          .dst_gap = static_cast<uint64_t>(k)});
     }
 
-    static uint16_t* at_unit(T* l1, int64_t unit) { return reinterpret_cast<uint16_t*>(reinterpret_cast<uintptr_t>(l1) + unit * 32); }
+    static uint16_t* at_unit(T* l1, int64_t unit) {
+        return reinterpret_cast<uint16_t*>(reinterpret_cast<uintptr_t>(l1) + static_cast<uintptr_t>(unit) * 32);
+    }
 
     void load(const Operand& x, Span mn, int64_t k_block, T* l1) const {
         const int64_t k_begin = k_block * t.block_k;
@@ -248,7 +250,7 @@ struct Gemm {
         const bool ends_chunk = kScaled && (last_block || (c.k_block + 1) % t.scale_blocks == 0);
         if (begins_chunk(c)) asc_sync_wait(PIPE_MTE2, PIPE_MTE1, kScaleFlag + scale_stage);
         asc_sync_wait(PIPE_MTE2, PIPE_MTE1, stage);
-        if constexpr (kExpandsB) asc_sync_intra_wait(PIPE_MTE1, stage);
+        each_expander([&](int core_flag) { asc_sync_intra_wait(PIPE_MTE1, core_flag + stage); });
         for (int k = 0; k < k_live; k += t.mad_k) {
             const int mad_k = std::min(t.mad_k, k_live - k);
             const int l0_stage = static_cast<int>(l0_step++ % kL0Stages);
@@ -270,7 +272,7 @@ struct Gemm {
             const bool last = last_block && k + mad_k == k_live;
             if (k + mad_k == k_live) {
                 asc_sync_notify(PIPE_MTE1, PIPE_MTE2, stage);
-                if constexpr (kExpandsB) asc_sync_intra_arrive(PIPE_MTE1, stage);
+                each_expander([&](int core_flag) { asc_sync_intra_arrive(PIPE_MTE1, core_flag + stage); });
                 if (ends_chunk) asc_sync_notify(PIPE_MTE1, PIPE_MTE2, kScaleFlag + scale_stage);
             }
             asc_sync_notify(PIPE_MTE1, PIPE_M, l0_stage);
@@ -351,7 +353,7 @@ struct Gemm {
     void cube() const {
         for (int stage = 0; stage < t.l1_stages; ++stage) {
             asc_sync_notify(PIPE_MTE1, PIPE_MTE2, stage);
-            if constexpr (kExpandsB) asc_sync_intra_arrive(PIPE_MTE1, stage);
+            each_expander([&](int core_flag) { asc_sync_intra_arrive(PIPE_MTE1, core_flag + stage); });
         }
         for (int stage = 0; kScaled && stage < kScaleStages; ++stage)
             asc_sync_notify(PIPE_MTE1, PIPE_MTE2, kScaleFlag + stage);
@@ -377,7 +379,16 @@ struct Gemm {
         for (int stage = 0; stage < kL0Stages; ++stage) asc_sync_wait(PIPE_M, PIPE_MTE1, stage);
     }
 
-    // Vector core 0: the B of every k block, in the order in which the cube multiplies them.
+    // Vector core 0 expands B. Where FIX stores D, vector core 1 has nothing else to do and takes half of the lines.
+    template <class F>
+    void each_expander(F f) const {
+        if constexpr (kExpandsB) {
+            f(0);
+            if (t.direct_store) f(kVectorCore1);
+        }
+    }
+
+    // The B of every k block, in the order in which the cube multiplies them.
     void expand_b() const {
         Fp4Expander expander(g.b.mn_major ? kMaxBlockFp4 : t.block_k);
         expander.begin();
@@ -387,14 +398,14 @@ struct Gemm {
             const int64_t k_begin = c.k_block * t.block_k, l1 = reinterpret_cast<intptr_t>(l1_b(stage));
             const int n16 = static_cast<int>(align_up(n.size, 16)), k64 = static_cast<int>(align_up(k, kKGrain));
             // As load_mn_major and load_k_major leave it.
-            if (g.b.mn_major)
-                expander.expand({.gm = g.b.data + k_begin * g.b.row_stride + n.begin / 2, .line_stride = g.b.row_stride,
-                                 .lines = k, .elements = n.size, .l1_lines = k64,
-                                 .l1_units = n.padded / 32, .l1_pitch = k64, .l1 = l1}, stage);
-            else
-                expander.expand({.gm = g.b.data + n.begin * g.b.row_stride + k_begin / 2, .line_stride = g.b.row_stride,
-                                 .lines = n.size, .elements = k, .l1_lines = n.size,
-                                 .l1_units = k64 / 32, .l1_pitch = n16, .l1 = l1}, stage);
+            const PackedTile whole =
+                g.b.mn_major ? PackedTile{.gm = g.b.data + k_begin * g.b.row_stride + n.begin / 2, .line_stride = g.b.row_stride,
+                                          .lines = k, .elements = n.size, .l1_lines = k64,
+                                          .l1_units = n.padded / 32, .l1_pitch = k64, .l1 = l1}
+                             : PackedTile{.gm = g.b.data + n.begin * g.b.row_stride + k_begin / 2, .line_stride = g.b.row_stride,
+                                          .lines = n.size, .elements = k, .l1_lines = n.size,
+                                          .l1_units = k64 / 32, .l1_pitch = n16, .l1 = l1};
+            expander.expand(t.direct_store ? whole.half(asc_get_sub_block_id() == 1) : whole, stage);
         }
         expander.end();
         for (int stage = 0; stage < t.l1_stages; ++stage) asc_sync_intra_wait(PIPE_MTE3, stage);
@@ -402,7 +413,7 @@ struct Gemm {
 
     void vector() const {
         if constexpr (kExpandsB)
-            if (asc_get_sub_block_id() == 0) return expand_b();
+            if (asc_get_sub_block_id() == 0 || t.direct_store) return expand_b();
         if (asc_get_sub_block_id() != 1 || t.direct_store) return;
         for (int stage = 0; stage < kUbStages; ++stage) asc_sync_intra_arrive(PIPE_MTE3, stage);
         if (g.accumulate) g.d_fp32 ? asc_set_atomic_add_float() : asc_set_atomic_add_bfloat();

@@ -91,6 +91,11 @@ inline bool complete(const Problem& p, Tile& t) {
     return p.k_bytes(t.mad_k) <= row_bytes;
 }
 
+inline bool stores_directly(const Problem& p, const Tile& t) {
+    return !p.has_alpha && p.d_aligned && (p.d_fp32 || !p.accumulate) &&
+           (t.m_blocks * t.n_blocks <= p.cores || (t.m_blocks == 1 && t.mad_n() * (p.d_fp32 ? 4 : 2) % 128 == 0));
+}
+
 // 22.3, in cycles.
 inline double cost(const Problem& p, const Tile& t, const ChipSpec& chip) {
     const auto k = static_cast<double>(p.k), a_bytes = p.bits / 8.0, b_bytes = p.b_bits / 8.0;
@@ -107,7 +112,8 @@ inline double cost(const Problem& p, const Tile& t, const ChipSpec& chip) {
     const double l0_load = waves * (live_m + live_n) * k * a_bytes / Heuristics::l1_to_l0_bytes_per_cycle;
     // Lines along n are expanded at full length, see dequant.h.
     const double expanded_n = p.b_mn_major ? kMaxBlockFp4 : live_n;
-    const double expand = p.expands_b() ? waves * expanded_n * k / Heuristics::expand_bytes_per_cycle : 0;
+    const double expand_rate = Heuristics::expand_bytes_per_cycle * (stores_directly(p, t) ? 2 : 1);
+    const double expand = p.expands_b() ? waves * expanded_n * k / expand_rate : 0;
     const double first_load = (live_m * a_bytes + live_n * b_bytes) * t.block_k / Heuristics::gm_to_l1_bytes_per_cycle;
     const double a_size = static_cast<double>(p.m) * k * a_bytes, b_size = static_cast<double>(p.n) * k * b_bytes;
     const double touched = a_size + b_size;
@@ -162,10 +168,7 @@ inline Tile select_tile(const Problem& p, const ChipSpec& chip) {
         if (t.cost_cycles <= least * kTie &&
             (t.loaded_bits < best.loaded_bits || (t.loaded_bits == best.loaded_bits && t.cost_cycles < best.cost_cycles)))
             best = t;
-    const int64_t blocks = best.m_blocks * best.n_blocks;
-    best.direct_store = !p.has_alpha && p.d_aligned && (p.d_fp32 || !p.accumulate) &&
-                        (blocks <= p.cores ||
-                         (best.m_blocks == 1 && best.mad_n() * (p.d_fp32 ? 4 : 2) % 128 == 0));
+    best.direct_store = stores_directly(p, best);
     return best;
 }
 
