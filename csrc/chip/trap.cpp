@@ -105,12 +105,17 @@ void handle(int signal, siginfo_t* info, void* context) {
     }
     for (size_t i = 0; i < std::size(kSignals); ++i) {
         if (kSignals[i] != signal) continue;
-        if (previous[i].sa_flags & SA_SIGINFO)
-            previous[i].sa_sigaction(signal, info, context);
-        else if (previous[i].sa_handler != SIG_DFL && previous[i].sa_handler != SIG_IGN)
-            previous[i].sa_handler(signal);
-        else
-            sigaction(signal, &previous[i], nullptr);  // the instruction traps again, then as if we were not here
+        struct sigaction next = previous[i];
+        previous[i].sa_flags = 0;
+        previous[i].sa_handler = SIG_DFL;  // if that one hands the signal back to us: as if nobody were here
+        if (next.sa_flags & SA_SIGINFO) {
+            next.sa_sigaction(signal, info, context);
+        } else if (next.sa_handler != SIG_DFL && next.sa_handler != SIG_IGN) {
+            next.sa_handler(signal);
+        } else {
+            sigaction(signal, &next, nullptr);  // a trap comes again when its instruction is repeated, a raised signal not
+            if (info->si_code <= 0) raise(signal);
+        }
     }
 }
 
@@ -140,15 +145,20 @@ struct HandlerStack {
 }  // namespace
 
 void install_traps() {
-    static std::once_flag once;
-    std::call_once(once, [] {
-        struct sigaction action {};
-        action.sa_sigaction = handle;
-        // SA_NODEFER: the handler is left by jumping into the fiber, and a later kernel may trap again.
-        action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
-        sigemptyset(&action.sa_mask);
-        for (size_t i = 0; i < std::size(kSignals); ++i) sigaction(kSignals[i], &action, &previous[i]);
-    });
+    static std::mutex mutex;
+    std::lock_guard lock(mutex);
+    struct sigaction action {};
+    action.sa_sigaction = handle;
+    // SA_NODEFER: the handler is left by jumping into the fiber, and a later kernel may trap again.
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
+    sigemptyset(&action.sa_mask);
+    for (size_t i = 0; i < std::size(kSignals); ++i) {
+        struct sigaction now;
+        sigaction(kSignals[i], nullptr, &now);
+        if (now.sa_flags & SA_SIGINFO && now.sa_sigaction == handle) continue;
+        previous[i] = now;
+        sigaction(kSignals[i], &action, nullptr);
+    }
 }
 
 void prepare_thread_for_traps() {

@@ -7,7 +7,8 @@ namespace ascend {
 
 // Makes SIGSEGV, SIGBUS and SIGFPE raised by a kernel's own code end that kernel with a LaunchError. Its frames are
 // abandoned, not unwound: host code has no unwind information for a trap, so destructors of the kernel's locals do not
-// run. Traps from anywhere else go to the handler that was there before. Installed once a process.
+// run. Traps from anywhere else go to the handler that was there before. Called by every launch: Python's faulthandler,
+// when enabled later, puts itself in front.
 void install_traps();
 // Gives the calling host thread a stack for the handler: a fiber whose stack is full has none left.
 void prepare_thread_for_traps();

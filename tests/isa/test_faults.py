@@ -4,7 +4,11 @@
 Every kernel of faulty_kernels.cpp comes as a pair: right, and with one rule broken.
 """
 
+import os
 import re
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import ascend_sim
@@ -169,6 +173,25 @@ def test_one_broken_block_of_many_ends_the_launch(kernels):
     with pytest.raises(ascend_sim.LaunchError, match=r"lost_flag_of_vector_core on .*: no core can continue"):
         kernels["lost_flag_of_vector_core"][64](x, x.clone(), 1)
     check(kernels["lost_flag_of_vector_core"])
+
+
+def test_a_wild_pointer_outside_kernels_still_ends_the_process():
+    program = """
+import ctypes, faulthandler, torch, ascend_sim.npu
+text = 'extern "C" __global__ __vector__ void wild(__gm__ float* x) { x[0] = *(volatile float*)(ascend::isa::ub_base() - 4); }'
+kernel, x = ascend_sim.jit.compile(text), torch.ones(1).npu()
+for enable in (faulthandler.enable, lambda: None):
+    try:
+        kernel[1](x)
+    except ascend_sim.LaunchError as error:
+        print(error)
+    enable()
+ctypes.string_at(0)
+"""
+    done = subprocess.run([sys.executable, "-P", "-c", program], capture_output=True, text=True, timeout=120,
+                          env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))})
+    assert done.returncode == -signal.SIGSEGV and done.stderr.count("Segmentation fault") == 1
+    assert done.stdout.count("UB0 address -0x4 lies before the memory") == 2
 
 
 def test_functional_mode_finds_them_too_but_for_the_order_of_sets(kernels):
