@@ -95,6 +95,14 @@ class TestMatchesFloat64:
     def test_with_alpha(self, device, pair, suffix, alpha):
         check(device, pair, suffix, 96, 160, 128, alpha=alpha)
 
+    def test_with_alpha_into_fp32_from_one_core(self, device, pair):
+        deep_gemm.set_num_sms(1)            # blocks as large as they get: most UB for scaled rows
+        try:
+            for m, n in ((334, 336), (700, 168), (130, 512)):
+                check(device, pair, "nt", m, n, 142, dtype=torch.float32, alpha=0.7)
+        finally:
+            deep_gemm.set_num_sms(32)
+
     @pytest.mark.parametrize("m, n, k", sized(NORMAL))
     def test_on_the_published_shapes(self, device, pair, m, n, k):
         check(device, pair, "nt", m, n, k)

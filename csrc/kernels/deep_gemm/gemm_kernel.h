@@ -302,8 +302,8 @@ struct Gemm {
     int ub_row_bytes() const { return static_cast<int>(align_up(int64_t{t.mad_n()} * ub_element_bytes(), 32)); }
     // Of 248 KiB; alpha needs a second buffer a stage for the rounded rows.
     int piece_rows() const {
-        const int stage_bytes = 248 * 1024 / kUbStages - (g.has_alpha ? 32 * 1024 : 0);
-        return std::max(1, std::min(t.mad_m(), stage_bytes / ub_row_bytes() / 16 * 16));
+        const int row_bytes = ub_row_bytes() + (g.has_alpha ? rounded_row_bytes() : 0);
+        return std::max(1, std::min(t.mad_m(), 248 * 1024 / kUbStages / row_bytes / 16 * 16));
     }
     uint8_t* ub_stage(int stage) const { return isa::ub_base() + int64_t{stage} * piece_rows() * ub_row_bytes(); }
     uint8_t* ub_rounded(int stage) const {
