@@ -22,7 +22,7 @@ FAMILIES = [    # title, headers; what is in none of them is an error
     ("Scalar unit", ("setup.h", "builtin.h")),
     ("Synchronisation", ("sync.h",)),
     ("Global memory: MTE2 and MTE3", ("dma.h",)),
-    ("Loads beside the cube: MTE1", ("load.h",)),
+    ("Loads beside the cube: MTE1", ("load.h", "img2col.h")),
     ("Cube", ("cube.h",)),
     ("Fixpipe", ("fixpipe.h",)),
     ("Vector: arithmetic, logic, comparison", ("simd_arithmetic.h", "simd_float.h", "simd_merge.h")),

@@ -121,6 +121,13 @@ struct MovePayload {       // on-chip copies: 2-D loads of fractals, UB -> L1, f
     uint8_t unit_bytes_log2, flags;
 };
 
+struct Img2ColPayload {    // asc_img2col_config (isa/img2col.h); Record::amount: bytes, more where the way is slower
+    uint32_t src, dst, pad_value;
+    uint16_t height, width, m_start, m, k_start_units, k_units;
+    uint8_t pad_left, pad_right, pad_top, pad_bottom, kernel_height, kernel_width, stride_height, stride_width;
+    uint8_t dilation_height, dilation_width, element_bytes;
+};
+
 // Cost classes of vector instructions; csrc/isa/vf.h counts them.
 constexpr int kVfClasses = 10;
 struct VfPayload {
@@ -144,6 +151,7 @@ struct Record {
         MmadPayload mmad;
         FixPayload fix;
         MovePayload move;
+        Img2ColPayload img2col;
         VfPayload vf;
         RegisterPayload parameter;
     };

@@ -202,6 +202,17 @@ extern "C" __global__ __cube__ void load(__gm__ uint8_t* l1, __gm__ uint8_t* bac
         case 14: asc_copy_l12ub(isa::ub_base() + q[5], at<uint8_t>(0), q[4], q[0], q[1], q[2], q[3]); break;
         case 15: asc_copy_l12l0a_transpose(at<float4_e2m1x2_t>(q[6]), at<float4_e2m1x2_t>(0), q[0], q[1], q[2], q[3], q[4], q[5]); break;
         case 16: asc_copy_l12l0b_transpose(at<float4_e2m1x2_t>(q[6]), at<float4_e2m1x2_t>(0), q[0], q[1], q[2], q[3], q[4], q[5]); break;
+        case 17:
+        case 18:
+        case 19: {
+            const auto u8 = [&](int i) { return uint8_t(q[i]); };
+            const asc_img2col_config window{uint16_t(q[5]), uint16_t(q[6]), u8(7), u8(8), u8(9), u8(10), u8(11), u8(12),
+                                            u8(13), u8(14), u8(15), u8(16), uint32_t(q[17])};
+            if (p[0] == 17) asc_copy_l12l0a_img2col(at<half>(q[4]), at<half>(0), q[0], q[1], q[2], q[3], window);
+            if (p[0] == 18) asc_copy_l12l0a_img2col(at<int8_t>(q[4]), at<int8_t>(0), q[0], q[1], q[2], q[3], window);
+            if (p[0] == 19) asc_copy_l12l0a_img2col(at<float>(q[4]), at<float>(0), q[0], q[1], q[2], q[3], window);
+            break;
+        }
         case 20: asc_copy_gm2l1(at<uint8_t>(q[4]), l1, q[0], q[1], plain, q[2], q[3]); break;
         case 21: asc_fill_l0a(at<half>(q[4]), uint32_t(q[0]), config); break;
         case 22: asc_fill_l0b(at<float>(q[4]), uint32_t(q[0]), config); break;
@@ -266,4 +277,16 @@ extern "C" __global__ __vector__ void through_ub(__gm__ uint8_t* gm, __gm__ uint
     asc_sync();
     if (p[0] == 0) std::memcpy(back, ub, size_t(p[11]));
     if (p[0] == 2) std::memcpy(back, running_core->ai.l1.at(0), size_t(p[11]));
+}
+
+// Two products side by side, drained by one instruction that waits for the unit flags of both.
+extern "C" __global__ __cube__ void two_matrices(__gm__ uint8_t* l0a, __gm__ float* dst, __gm__ int64_t* p) {
+    AiCore& ai = running_core->ai;
+    fill(ai.l0a, l0a, 1024);
+    fill(ai.l0b, l0a, 512);
+    for (int64_t i = 0; i < 2; ++i)
+        asc_mmad(at<float>(i * p[0] * 64), at<half>(i * 512), at<half>(0), 16, 16, 16, 3, true, false, true);
+    asc_set_l0c_copy_nz_para(2, p[0], 256);
+    asc_copy_l0c2gm(dst, at<float>(0), 16, 16, 16, 16, asc_store_l2_cache_mode{}, asc_unit_flag_mode{3}, ASC_QUANT_NONE,
+                    ASC_RELU_PRE_NONE, false, true, false, false);
 }

@@ -301,6 +301,12 @@ def test_several_matrices_follow_each_other(to, layout, mode):
     assert (dst == want).all()
 
 
+def test_unit_flags_of_several_matrices_are_waited_for_and_cleared():
+    a, dst = np.random.default_rng(9).integers(-4, 5, (2, 16, 16)).astype(np.float16), np.zeros((2, 16, 16), np.float32)
+    launch("two_matrices", a, dst, numbers=[64])
+    assert (dst == a.astype(np.float32) @ a[0].astype(np.float32).T).all()
+
+
 @pytest.mark.parametrize("layout", ["nd", "nz", "split"])
 @pytest.mark.parametrize("dual", [1, 2], ids=["rows", "columns"])
 @pytest.mark.parametrize("kind", [fp32, int32])

@@ -124,6 +124,51 @@ def test_scale_fractals_of_32_bytes(what, memory, numbers):
     expect(load(what, memory, 1024, [*numbers, 64], source), places, 1024)
 
 
+# ---- feature maps -------------------------------------------------------------------------------------------------------
+
+WINDOWS = [  # height, width, pads left right top bottom, kernel height width, stride height width, dilation height width
+    (5, 7, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1), (6, 9, 1, 1, 1, 1, 3, 3, 1, 1, 1, 1), (8, 8, 2, 0, 0, 1, 3, 2, 2, 3, 1, 1), (9, 11, 1, 2, 3, 0, 2, 3, 1, 2, 2, 3)]
+
+
+def windows(maps, window, pad):
+    """[positions, k]: maps [channel blocks, height, width, C0], k = (channel block, kernel row, kernel column, channel)."""
+    h, w, left, right, top, bottom, kh, kw, sh, sw, dh, dw = window
+    wide = np.full((len(maps), h + top + bottom, w + left + right, maps.shape[3]), pad, maps.dtype)
+    wide[:, top:top + h, left:left + w] = maps
+    oh, ow = (h + top + bottom - dh * (kh - 1) - 1) // sh + 1, (w + left + right - dw * (kw - 1) - 1) // sw + 1
+    parts = [wide[:, y * dh:, x * dw:][:, :(oh - 1) * sh + 1:sh, :(ow - 1) * sw + 1:sw] for y in range(kh) for x in range(kw)]
+    return np.stack(parts, axis=1).transpose(2, 3, 0, 1, 4).reshape(oh * ow, -1), ow
+
+
+@pytest.mark.parametrize("window", WINDOWS, ids=str)
+@pytest.mark.parametrize("what, dtype", [(17, np.uint16), (18, np.uint8), (19, np.uint32)], ids=["b16", "b8", "b32"])
+def test_img2col_makes_windows_into_rows(what, dtype, window):
+    c0, pad = 32 // np.dtype(dtype).itemsize, 0x5C5C5C5C & (1 << 8 * np.dtype(dtype).itemsize) - 1
+    maps = noise(2 * window[0] * window[1] * 32).view(dtype).reshape(2, *window[:2], c0)
+    matrix, _ = windows(maps, window, pad)
+    rows, units = len(matrix), matrix.shape[1] // c0
+    for m0, m, k0, k in ((0, rows, 0, units), (3, min(17, rows - 3), 1, units - 1)):
+        part = matrix[m0:m0 + m, k0 * c0:(k0 + k) * c0]
+        blocks = -(-m // 16)
+        places = [(512 + ((unit * blocks + row // 16) * 16 + row % 16) * 32, part[row, unit * c0:(unit + 1) * c0].copy().view(np.uint8))
+                  for unit in range(k) for row in range(m)]
+        size = 512 + blocks * k * 512 + 512
+        expect(load(what, L0A, size, [m0, k0 * c0, m, k * c0, 512, *window, pad], maps), places, size)
+
+
+@pytest.mark.parametrize("window, m, rate", [
+    ((4, 32, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1), 64, 256),        # 16 positions of one row
+    ((8, 24, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1), 64, 512 // 4),   # of two rows
+    ((16, 8, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1), 64, 512 // 4),
+    ((32, 4, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1), 64, 512 // 6),
+    ((4, 64, 0, 0, 0, 0, 1, 1, 1, 2, 1, 1), 64, 512 // 4),   # every other column
+    ((4, 255, 0, 0, 0, 0, 1, 1, 1, 15, 1, 1), 64, 32)])
+def test_img2col_slows_down_with_rows_and_strides(window, m, rate, tmp_path):
+    source = np.zeros(window[0] * window[1] * 32, np.uint8)
+    spent = cycles_of("asc_copy_l12l0a_img2col", lambda: load(17, L0A, 64, [0, 0, m, 16, 0, *window, 0], source), tmp_path)
+    assert spent == [pytest.approx(3 + m * 32 / rate + 5, abs=0.6)]
+
+
 # ---- parameters ---------------------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("what, memory, dtype", [(10, BT, None), (11, BT, np.float16), (12, BT, ml_dtypes.bfloat16), (13, FB, None)],
@@ -221,6 +266,9 @@ def test_time_is_bytes_over_the_rate(instruction, what, numbers, cycles, tmp_pat
     (14, [1, 1, 0, 0, 2, 0], "sub_block = 2; the field holds 0 to 1"),
     (20, [2, 32, 32, 33, 0], "destination stride 33 is not a multiple of 32 bytes"),
     (20, [1, 65536, 0, 0, 0], "source: global memory .* leaves its tensor"),
+    (17, [0, 8, 16, 16, 0, *WINDOWS[0], 0], "k_start = 8, k = 16; both are multiples of 16, the channels in 32 bytes"),
+    (17, [20, 0, 16, 16, 0, *WINDOWS[0], 0], "rows 20 to 36; the feature map gives 35 positions"),
+    (17, [0, 0, 16, 16, 0, 5, 7, 0, 0, 0, 0, 1, 1, 0, 1, 1, 1, 0], "stride_height = 0; the field holds 1 to 63"),
     (21, [0, 1, 129, 0, 0], r"asc_fill_l0a: destination: L0A addresses 0x0 to 0x10200"),
 ])
 def test_what_a_load_cannot_do_is_refused(what, numbers, message):

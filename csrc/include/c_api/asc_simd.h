@@ -6,6 +6,7 @@
 #include "isa/cube.h"
 #include "isa/dma.h"
 #include "isa/fixpipe.h"
+#include "isa/img2col.h"
 #include "isa/load.h"
 #include "isa/setup.h"
 #include "isa/simd.h"
