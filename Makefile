@@ -4,6 +4,7 @@
 #   demo    a real model's layers on the emulated chip        examples/demo.py
 #   test    the default test suite                            PYTEST_ARGS=... adds arguments
 #   check   lint and the quick tests
+#   fuzz    10 000 random deep_gemm calls                     FUZZ_CALLS=... FUZZ_SEED=... choose others
 #   bench   simulated against published time                  BENCH_ARGS=... adds arguments
 
 PYTHON3 ?= python3
@@ -14,7 +15,7 @@ REQUIRE := $(PYTHON) scripts/environment.py install
 # -P keeps the checkout off sys.path: the installed packages are meant, not the source folders of the same names.
 RUN := $(PYTHON) -P
 
-.PHONY: build demo test check bench clean
+.PHONY: build demo test check fuzz bench clean
 .DEFAULT_GOAL := build
 
 build: $(PYTHON)
@@ -34,6 +35,10 @@ check: build
 	@$(REQUIRE) test check
 	@$(RUN) -m ruff check .
 	@$(RUN) -m pytest -q -x tests/deep_gemm tests/formats $(PYTEST_ARGS)
+
+fuzz: build
+	@$(REQUIRE) test
+	@FUZZ_CALLS=$(or $(FUZZ_CALLS),10000) FUZZ_SEED=$(or $(FUZZ_SEED),1000000) $(RUN) -m pytest -q -s tests/fuzz
 
 bench: build
 	@$(RUN) benchmarks/bench_deep_gemm.py $(BENCH_ARGS)
