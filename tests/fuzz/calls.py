@@ -112,11 +112,11 @@ def _break(call: Call, fault: str, rng, device) -> None:
         setattr(call, side, (new_data, sf if new_sf is None else new_sf) if pair else new_data)
     if fault == "dtype":
         put(data.to(torch.float32) if data.dtype != torch.float8_e4m3fn else data.view(torch.uint8))
-    elif fault == "shape" and data.shape[0] > 1:
+    elif fault == "shape" and data.dim() == 2 and data.shape[0] > 1:
         put(data[:-1] if rng.random() < 0.5 else data[:, : max(data.shape[1] - 1, 0)])
     elif fault == "rank":
         put(data.unsqueeze(0) if rng.random() < 0.5 else data.reshape(-1))
-    elif fault == "stride" and min(data.shape) > 2:
+    elif fault == "stride" and data.dim() == 2 and min(data.shape) > 2:
         put(data[::2, ::2])
     elif fault == "scale_dtype" and pair:
         put(data, sf.to(torch.int32))
@@ -124,7 +124,7 @@ def _break(call: Call, fault: str, rng, device) -> None:
         put(data, sf[:-1])
     elif fault == "scale_value" and pair and sf.dtype == torch.float32 and sf.numel():
         bad = sf.clone()
-        bad.view(-1)[0] = rng.choice([3.0, -1.0, float("nan")])
+        bad[0, 0] = rng.choice([3.0, -1.0, float("nan")])
         put(data, bad)
     elif fault == "recipe" and pair:
         call.keywords["recipe"] = rng.choice([(1, 1, 128), (3, 1, 32), (1, 256, 32), (1, 1)])
