@@ -244,16 +244,10 @@ void fill_l1(const void* l1, uint32_t word, int element_bytes, uint64_t repeat, 
 
 namespace {
 
-// flags of a padded copy, in GmPayload fields a UB transfer does not use otherwise
-struct UbCopy {
-    uint32_t dst_stride;  // bytes, head to head
-    uint8_t left, right;  // pad elements
-    uint8_t element_bytes;
-    bool constant;
-};
-
-uint32_t pack_pads(int left, int right, int element_bytes, bool constant) {
-    return static_cast<uint32_t>(left | right << 8 | element_bytes << 16 | int{constant} << 24);
+// A UB transfer has one matrix: its outer stride carries the pads, and the pad value as it was when S issued it.
+int64_t pack_pads(int left, int right, int element_bytes, bool constant, uint32_t value) {
+    const uint64_t pads = static_cast<uint64_t>(left | right << 8 | element_bytes << 16 | int{constant} << 24);
+    return static_cast<int64_t>(pads | uint64_t{value} << 32);
 }
 
 void gm2ub_effect(Core& core, const Record& record) {
@@ -263,7 +257,7 @@ void gm2ub_effect(Core& core, const Record& record) {
     const uint32_t dst_stride = uint32_t{p.n_stride} | uint32_t{p.c0_stride} << 16;
     const uint32_t element = pads >> 16 & 0xff;
     const uint32_t left = (pads & 0xff) * element, right = (pads >> 8 & 0xff) * element;
-    const auto value = static_cast<uint32_t>(core.registers[reg_pad_value]);
+    const auto value = static_cast<uint32_t>(static_cast<uint64_t>(p.gm.outer_stride) >> 32);
     for (uint32_t row = 0; row < p.gm.rows; ++row) {
         const uint8_t* source = host(p.gm.address) + row * p.gm.row_stride;
         uint8_t* target = ub.at(p.local + row * dst_stride);
@@ -303,8 +297,9 @@ void copy_gm2ub(const void* ub, const void* gm, int element_bytes, int64_t rows,
     issue.local(memory, "destination", offset, span, kUnitBytes);
     Record record = gm_record(op_gm2ub, Pipe::MTE2, Path::gm_to_ub, footprint, offset,
                               static_cast<uint32_t>(rows * row_bytes));
-    record.gm.gm.outer_stride = pack_pads(static_cast<int>(left_pad), static_cast<int>(right_pad), element_bytes,
-                                          constant_pad);
+    record.gm.gm.outer_stride =
+        pack_pads(static_cast<int>(left_pad), static_cast<int>(right_pad), element_bytes, constant_pad,
+                  static_cast<uint32_t>(issue.core.registers[reg_pad_value]));
     record.gm.n_stride = static_cast<uint16_t>(dst_stride);
     record.gm.c0_stride = static_cast<uint16_t>(static_cast<uint32_t>(dst_stride) >> 16);
     record.gm.l2_hint = static_cast<uint8_t>(l2_mode);

@@ -4,7 +4,8 @@
 import ml_dtypes
 import numpy as np
 import pytest
-from ascend_sim import LaunchError
+import torch
+from ascend_sim import LaunchError, jit
 from support.cube import POISON, cycles_of, launch
 
 NOWHERE, GM, L1 = range(3)
@@ -95,3 +96,26 @@ def test_what_a_transfer_cannot_do_is_refused(arguments, message):
 @pytest.mark.parametrize("arguments", [{"n": 0}, {"len_": 0}, {"to": GM, "second": (0, 32), "n": 0}, {"to": L1, "second": (1, 0), "n": 0}])
 def test_counts_of_zero_do_nothing(arguments):
     assert (through_ub(noise(64), poison(256), **arguments) == POISON).all()
+
+
+LATE_COPY = """
+#include "c_api/asc_simd.h"
+extern "C" __global__ __vector__ void late_copy(__gm__ uint32_t* from, __gm__ uint32_t* to) {
+    __ubuf__ uint32_t* ub = (__ubuf__ uint32_t*)ascend::isa::ub_base();
+    asc_set_copy_pad_val((uint32_t)7);
+    asc_sync_wait(PIPE_MTE3, PIPE_MTE2, EVENT_ID0);
+    asc_copy_gm2ub_align(ub, from, 1, 24, 0, 2, true, asc_load_l2_cache_mode{0}, 32, 32);
+    asc_set_copy_pad_val((uint32_t)9);
+    asc_sync_notify(PIPE_MTE3, PIPE_MTE2, EVENT_ID0);
+    asc_sync_notify(PIPE_MTE2, PIPE_MTE3, EVENT_ID0);
+    asc_sync_wait(PIPE_MTE2, PIPE_MTE3, EVENT_ID0);
+    asc_copy_ub2gm_align(to, ub, 1, 32, asc_store_l2_cache_mode{0}, 32, 32);
+}
+"""
+
+
+def test_a_copy_that_waits_keeps_the_pad_value_it_was_issued_with():
+    source = torch.arange(1, 9, dtype=torch.int32).npu()
+    result = torch.zeros(8, dtype=torch.int32).npu()
+    jit.compile(LATE_COPY)[1](source.view(torch.uint32), result.view(torch.uint32))
+    assert result.tolist() == [1, 2, 3, 4, 5, 6, 7, 7]
