@@ -5,6 +5,8 @@
     ascend_sim.profile()             records of every launch inside the `with` block
     ascend_sim.jit.compile(text)     a kernel of one's own, from C++ text that calls the instruction set
     ascend_sim.backends              which implementation deep_gemm and its siblings use
+    ascend_sim.layouts               scale factors among the layouts of Ascend and of NVIDIA's SM90 and SM100
+    ascend_sim.formats               the chip's number formats in numpy
 
 Importing this package imports nothing heavy; each name is loaded when first asked for.
 """
@@ -17,13 +19,16 @@ __version__ = "0.1.0"
 _LAZY = {
     "backends": ("ascend_sim.backends", None),
     "config": ("ascend_sim.config", None),
+    "formats": ("ascend_sim.formats", None),
     "jit": ("ascend_sim.jit", None),
+    "layouts": ("ascend_sim.layouts", None),
     "mode": ("ascend_sim.modes", "mode"),
     "profile": ("ascend_sim.profiler", "profile"),
     "AscendParityError": ("ascend_sim.errors", "AscendParityError"),
     "AscendParityWarning": ("ascend_sim.errors", "AscendParityWarning"),
     "CompileError": ("ascend_sim.errors", "CompileError"),
     "LaunchError": ("ascend_sim.errors", "LaunchError"),
+    "LayoutError": ("ascend_sim.errors", "LayoutError"),
 }
 
 __all__ = ["__version__", *sorted(_LAZY)]

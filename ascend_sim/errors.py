@@ -16,3 +16,7 @@ class AscendParityWarning(UserWarning):
 
 class AscendParityError(RuntimeError):
     """What AscendParityWarning becomes under ASCEND_SIM_STRICT=1. A RuntimeError, as host checks of the real library are."""
+
+
+class LayoutError(ValueError):
+    """A scale that the asked-for layout cannot hold. The message names the first such, its place and the reason."""

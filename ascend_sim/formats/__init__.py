@@ -5,7 +5,8 @@
     encode("hif8", values, rounding="nearest_away")           uint8 or uint16 codes
     unpack_fp4(bytes), pack_fp4(codes)                         two elements a byte, the even one in the low nibble
 
-Formats: bf16, f16, e4m3, e5m2, e2m1, e1m2, e8m0, hif8. Casts start from float32.
+Formats: bf16, f16, e4m3, e5m2, e2m1, e1m2, e8m0, hif8, hf32. Casts start from float32. A code of hf32 is 19 bits: sign, 8 of exponent,
+10 of mantissa, the upper bits of the float32 that the cube uses in its place; nearest_even or nearest_away, nothing to saturate.
 rounding: nearest_even, nearest_away, floor, ceil, trunc, odd. What the chip offers per format: docs of csrc/formats.
 saturation: "off" (overflow and inf give inf, or NaN where the format has none; NaN stays), "on" (overflow and inf give
 the largest finite value, NaN gives 0), "on_keep_nan". e2m1 and e1m2 always saturate and have no NaN: NaN gives 0.
@@ -19,6 +20,7 @@ __all__ = ["FORMATS", "decode", "encode", "hf32", "pack_fp4", "unpack_fp4"]
 
 ROUNDINGS = ("nearest_even", "nearest_away", "floor", "ceil", "trunc", "odd")
 SATURATIONS = ("off", "on", "on_keep_nan")
+_HF32_DROPPED = 13         # mantissa bits of a float32
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ FORMATS = {
     "e2m1": Format(2, 1, 1, largest=0x7, inf=None, nan=None),
     "e1m2": Format(1, 2, 1, largest=0x7, inf=None, nan=None),
 }
-_OTHERS = ("e8m0", "hif8")
+_OTHERS = ("e8m0", "hif8", "hf32")
 
 
 def _check(name: str, rounding: str = "nearest_even", saturation: str = "off") -> None:
@@ -63,6 +65,8 @@ def decode(name: str, codes) -> np.ndarray:
         return np.where(codes == 255, np.nan, np.ldexp(1.0, codes - 127)).astype(np.float32)
     if name == "hif8":
         return _HIF8_VALUES[codes & 0xFF]
+    if name == "hf32":
+        return (codes << _HF32_DROPPED & 0xFFFFFFFF).astype(np.uint32).view(np.float32)
     f = FORMATS[name]
     magnitude = codes & (f.sign_bit - 1)
     exponent, mantissa = magnitude >> f.mantissa_bits, magnitude & ((1 << f.mantissa_bits) - 1)
@@ -76,10 +80,14 @@ def decode(name: str, codes) -> np.ndarray:
 
 
 def encode(name: str, values, rounding: str | None = None, saturation: str = "on") -> np.ndarray:
-    """Codes of float32 `values`: uint16 for bf16 and f16, else uint8. rounding defaults to nearest_even (hif8: nearest_away)."""
+    """Codes of float32 `values`: uint16 for bf16 and f16, uint32 for hf32, else uint8. rounding defaults to nearest_even (hif8: nearest_away)."""
     rounding = rounding or ("nearest_away" if name == "hif8" else "nearest_even")
     _check(name, rounding, saturation)
     values = np.asarray(values, np.float32)
+    if name == "hf32":
+        if rounding not in ROUNDINGS[:2]:
+            raise ValueError(f"ascend_sim.formats: hf32 is rounded {' or '.join(ROUNDINGS[:2])}, not {rounding}")
+        return hf32(values, away=rounding == "nearest_away").view(np.uint32) >> _HF32_DROPPED
     if name == "e8m0":
         return _encode_e8m0(values, rounding)
     if name == "hif8":
