@@ -26,6 +26,11 @@ double Timeline::run(int device, int64_t stream, double duration_us, int cores) 
     Device& on = device_at(device);
     double& clock_us = on.stream_us[stream];
     if (!enabled_) return clock_us;
+    if (cores == kNoCores) {
+        const double start_us = std::max(clock_us, host_us_);
+        clock_us = start_us + duration_us;
+        return start_us;
+    }
     const int wanted = cores > 0 ? std::min(cores, core_count_) : core_count_;
     std::sort(on.core_free_us.begin(), on.core_free_us.end());
     const double start_us = std::max({clock_us, host_us_, on.core_free_us[wanted - 1]});

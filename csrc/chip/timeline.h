@@ -32,6 +32,8 @@ public:
     // When something submitted to the stream now would be reached: the end of its work, but not before the host's clock.
     double now_us(int device, int64_t stream);
 
+    static constexpr int kNoCores = -1;     // links, not AI cores, do the work
+
     // Puts work of `duration_us` on the stream and returns its start. `cores` of the device are busy meanwhile; 0: all.
     double run(int device, int64_t stream, double duration_us, int cores = 0);
     // The same for work that is reported to the observer by this call; start_us is filled in.

@@ -118,4 +118,5 @@ PYBIND11_MODULE(_C, module) {
     ascend::npu::bind_random(module);
     ascend::npu::bind_fallback(module);
     ascend::npu::bind_runtime(module);
+    ascend::npu::bind_process_group(module);
 }

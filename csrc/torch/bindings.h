@@ -7,5 +7,6 @@
 namespace ascend::npu {
 
 void bind_runtime(pybind11::module_& module);   // launches, modes, profiles: runtime_bindings.cpp
+void bind_process_group(pybind11::module_& module);     // process_group_bindings.cpp
 
 }  // namespace ascend::npu
