@@ -63,14 +63,15 @@ def is_initialized() -> bool:
 
 def _lazy_init() -> None:
     """PyTorch calls this before it first touches a device."""
+    _C.check_not_forked()
     if not npu._initialized:
         _C.device_count()       # raises for settings that make no sense
         npu._initialized = True
 
 
 def _is_in_bad_fork() -> bool:
-    """A forked child may go on using the device: it works on its own copy of the memory."""
-    return False
+    """Whether this process was forked after its parent had used a device; using one then raises."""
+    return _C.is_in_bad_fork()
 
 
 class device:

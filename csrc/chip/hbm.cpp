@@ -19,6 +19,7 @@ constexpr uint64_t kHugePage = uint64_t{2} << 20;
 constexpr uint64_t kBinLimit = uint64_t{64} << 10;          // blocks up to this size are parked in bins
 constexpr uint64_t kAccessibleStep = uint64_t{64} << 20;    // mprotect in such steps: two mappings an arena, few system calls
 constexpr uint64_t kHostCheckStep = uint64_t{64} << 20;     // ask the host again after committing this much
+constexpr uint64_t kZeroByPages = uint64_t{128} << 20;       // below, page faults would cost more than writing zeros
 constexpr int kMaxDevices = 1024;
 
 std::atomic<uint64_t> last_generation{0};       // process-wide, so that a thread's remembered range belongs to one Hbm only
@@ -179,6 +180,17 @@ bool Hbm::find(const void* p, Range* out) const {
     *out = {block->first, block->first + block->second.requested};
     last = {generation_.load(std::memory_order_relaxed), *out};
     return true;
+}
+
+void Hbm::zero(void* p, uint64_t bytes) {
+    const auto begin = reinterpret_cast<uint64_t>(p), end = begin + bytes;
+    const uint64_t first = round_up(begin, kHugePage), last = end / kHugePage * kHugePage;
+    if (bytes < kZeroByPages || madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED) != 0) {
+        std::memset(p, 0, bytes);
+        return;
+    }
+    std::memset(p, 0, first - begin);
+    std::memset(reinterpret_cast<void*>(last), 0, end - last);
 }
 
 void Hbm::release_cache() {

@@ -27,6 +27,7 @@ void free_hbm(void* p) {
 }
 
 void* allocate_hbm(int device, size_t bytes) {
+    check_not_forked();
     void* p = nullptr;
     try {
         p = hbm(device).allocate(bytes);

@@ -38,6 +38,8 @@ void bind_devices(py::module_& module) {
         const py::gil_scoped_release unlocked;
         return device_count();
     });
+    module.def("is_in_bad_fork", &is_in_bad_fork);
+    module.def("check_not_forked", &check_not_forked);
     module.def("set_device", &set_current_device, py::arg("device"));
     module.def("current_device", &current_device);
 }

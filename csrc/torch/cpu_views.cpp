@@ -43,7 +43,7 @@ at::Tensor relabelled(const at::Tensor& from, c10::Storage storage, c10::Dispatc
 
 }  // namespace
 
-CpuViews::CpuViews(int device) : device_(device), from_hbm_(device) {}
+CpuViews::CpuViews(int device) : device_(device), from_hbm_(device) { check_not_forked(); }
 
 CpuViews::Tensors* CpuViews::find_tensor(const c10::TensorImpl* impl, bool by_npu) {
     if (tensors_.size() > kLinearSearchLimit) {

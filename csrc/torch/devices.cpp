@@ -3,6 +3,7 @@
 #include "torch/devices.h"
 
 #include <c10/util/Exception.h>
+#include <pthread.h>
 
 #include <atomic>
 #include <vector>
@@ -17,6 +18,16 @@ constexpr int kMaxDevices = 127;                    // c10::DeviceIndex is signe
 std::function<void()> configuration_source;
 std::atomic<int> configured_count{-1};              // -1: not asked yet
 std::atomic<c10::StreamId> last_stream_id{0};       // 0 is every device's default stream
+
+bool forked_after_use = false;                      // only ever written in a child that has one thread yet
+
+bool a_device_is_used() {
+    for (int device = 0; device < kMaxDevices; ++device)
+        if (hbm_if_used(device)) return true;
+    return false;
+}
+
+[[maybe_unused]] const int watches_forks = pthread_atfork(nullptr, nullptr, [] { forked_after_use |= a_device_is_used(); });
 
 thread_local int thread_device = 0;
 thread_local std::vector<c10::StreamId> thread_streams;     // by device; missing: 0
@@ -36,6 +47,13 @@ void ensure_configured() {
     if (configured_count.load(std::memory_order_acquire) >= 0) return;
     TORCH_CHECK(configuration_source, "npu: import ascend_sim before using the device");
     configuration_source();
+}
+
+bool is_in_bad_fork() { return forked_after_use; }
+
+void check_not_forked() {
+    TORCH_CHECK(!forked_after_use, "npu: this process was forked after its parent had used the device, so it cannot use the device. "
+                "Fork before the first use, or start processes with torch.multiprocessing.get_context(\"spawn\").");
 }
 
 int device_count() {

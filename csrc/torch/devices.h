@@ -18,6 +18,10 @@ void set_configuration_source(std::function<void()> ask);
 void configure(int device_count, uint64_t hbm_bytes);
 void ensure_configured();
 
+// Raises in a process that was forked after its parent had used a device: threads and memory of the emulator are the parent's.
+void check_not_forked();
+bool is_in_bad_fork();
+
 int device_count();
 int current_device();
 void set_current_device(int device);                // raises for an index that does not exist

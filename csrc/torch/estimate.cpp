@@ -3,7 +3,10 @@
 #include "torch/estimate.h"
 
 #include <algorithm>
+#include <mutex>
 
+#include "chip/device.h"
+#include "chip/spec.h"
 #include "chip/timeline.h"
 #include "torch/devices.h"
 
@@ -27,6 +30,11 @@ void charge(const char* name, int device, const Work& work) {
     const double duration_us =
         rates.launch_us + static_cast<double>(work.bytes) / rates.hbm_bytes_per_us + work.flops / flops_per_us;
     const int64_t stream = current_stream(device).id();
+    if (static_cast<double>(work.bytes) >= chip_spec().l2_capacity_bytes) {     // nothing of before is left in the L2
+        Device& on = ascend::device(device);
+        std::lock_guard lock(on.replay_mutex);
+        on.l2.flush();
+    }
     if (timeline().is_observed())
         timeline().run(Span{.name = name, .device = device, .stream = stream, .duration_us = duration_us,
                             .bytes = work.bytes, .flops = work.flops, .is_estimate = true});

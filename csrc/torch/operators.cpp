@@ -10,10 +10,12 @@
 #include <ATen/ops/copy_ops.h>
 #include <ATen/ops/set_native.h>
 #include <ATen/ops/view_native.h>
+#include <ATen/ops/zero_ops.h>
 #include <c10/core/DeviceGuard.h>
 #include <c10/util/accumulate.h>
 #include <torch/library.h>
 
+#include "chip/hbm.h"
 #include "chip/timeline.h"
 #include "torch/allocator.h"
 #include "torch/cpu_views.h"
@@ -123,6 +125,22 @@ at::Tensor& set_to_nothing(at::Tensor& self) {
 // Streams run synchronously: nothing can still be using a freed block.
 void record_stream(at::Tensor&, at::Stream) {}
 
+// Large tensors without gaps are zeroed without being written; others by the CPU's kernel.
+at::Tensor& zero_(at::Tensor& self) {
+    const int device = self.device().index();
+    Hbm& memory = hbm(device);
+    {
+        CpuViews views(device);
+        at::Tensor on_cpu = views.view(self);
+        if (self.is_non_overlapping_and_dense() && !self.is_neg() && !self.is_conj() && memory.contains(self.data_ptr()))
+            memory.zero(self.data_ptr(), static_cast<uint64_t>(self.numel()) * self.itemsize());
+        else
+            at::_ops::zero_::redispatch(kCpuKeys, on_cpu);
+    }
+    charge("aten::zero_", device, Work{.bytes = bytes_of(self)});
+    return self;
+}
+
 // Copies. Both ends are host memory, so every direction is the CPU's own copy_, with its conversions; it stays a copy, also
 // between npu and CPU, since sharing would hide aliasing bugs of the caller.
 
@@ -176,6 +194,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
     library.impl("set_.source_Storage", &set_to_whole_storage);
     library.impl("set_.source_Storage_storage_offset", &set_to_storage);
     library.impl("set_.source_Tensor", &set_to_tensor);
+    library.impl("zero_", &zero_);
     library.impl("record_stream", &record_stream);
     library.impl("_copy_from", &copy_from);
     library.impl("_copy_from_and_resize", &copy_from_and_resize);

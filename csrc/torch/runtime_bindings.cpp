@@ -15,6 +15,7 @@
 #include "chip/timeline.h"
 #include "host/host.h"
 #include "torch/bindings.h"
+#include "torch/devices.h"
 
 namespace py = pybind11;
 
@@ -36,6 +37,7 @@ Fields fields_of(const py::dict& values) {
 }
 
 void launch_by_name(const std::string& kernel, int device_index, int64_t stream, const py::dict& values) {
+    check_not_forked();
     const HostFunction run = find_kernel(kernel);
     const Fields fields = fields_of(values);
     Device& on = device(device_index);
@@ -46,6 +48,7 @@ void launch_by_name(const std::string& kernel, int device_index, int64_t stream,
 // A kernel compiled elsewhere, by the address of its entry; `args` is its packed argument block.
 void launch_entry(uint64_t entry, const std::string& name, const std::string& cores, int device_index, int64_t stream,
                   int blocks, const std::string& args, bool data_independent) {
+    check_not_forked();
     static const std::map<std::string, CoreType> types = {
         {"cube", CoreType::cube}, {"vector", CoreType::vector}, {"mix", CoreType::mix}};
     const auto type = types.find(cores);

@@ -1,26 +1,120 @@
 # SPDX-License-Identifier: MIT
-"""npu tensors between processes of one machine."""
+"""npu tensors and several processes or threads of one machine."""
+
+import concurrent.futures
+import os
+import signal
 
 import torch
 
 
-def _double(source, target):
+def test_a_queue_hands_tensors_over_by_value(run_python):
+    code = """
+import torch
+def double(source, target):
     tensor, parameter = source.get(timeout=60)
     target.put((tensor * 2, parameter.requires_grad, str(parameter.device)))
+context = torch.multiprocessing.get_context("fork")
+source, target = context.Queue(), context.Queue()
+child = context.Process(target=double, args=(source, target))
+child.start()                               # before either uses the device
+tensor = torch.arange(3, device="npu:1")
+source.put((tensor, torch.nn.Parameter(torch.ones(2, device="npu:2"))))
+doubled, requires_grad, device = target.get(timeout=60)
+child.join(60)
+assert doubled.tolist() == [0, 2, 4] and doubled.device == torch.device("npu:1")
+assert requires_grad and device == "npu:2"
+assert tensor.tolist() == [0, 1, 2]
+"""
+    run_python(code)
 
 
-def test_a_queue_hands_tensors_over_by_value():
-    context = torch.multiprocessing.get_context("fork")
-    source, target = context.Queue(), context.Queue()
-    child = context.Process(target=_double, args=(source, target))
-    child.start()
-    tensor = torch.arange(3, device="npu:1")
-    source.put((tensor, torch.nn.Parameter(torch.ones(2, device="npu:2"))))
-    doubled, requires_grad, device = target.get(timeout=60)
-    child.join(60)
-    assert doubled.tolist() == [0, 2, 4] and doubled.device == torch.device("npu:1")
-    assert requires_grad and device == "npu:2"
-    assert tensor.tolist() == [0, 1, 2]
+def test_a_process_forked_after_the_first_use_is_told_so(run_python):
+    code = """
+import os, torch
+a, stream = torch.ones(4, device="npu"), torch.npu.Stream()
+child = os.fork()
+if child == 0:
+    assert torch.npu._is_in_bad_fork() and torch.npu.is_available()
+    for use in (lambda: a.add_(1), lambda: torch.empty(1, device="npu"), lambda: a.cpu(), lambda: torch.npu.set_device(1),
+                lambda: torch.npu.synchronize()):
+        try:
+            use()
+            os._exit(1)
+        except RuntimeError as error:
+            assert "forked after its parent had used the device" in str(error) and "spawn" in str(error), error
+    torch.manual_seed(3)                    # what data loader workers do
+    assert torch.ones(3).pin_memory().sum() == 3
+    del a
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+assert a.tolist() == [1, 1, 1, 1]
+"""
+    run_python(code)
+
+
+def test_a_process_forked_before_the_first_use_has_devices_of_its_own(run_python):
+    code = """
+import os, torch, deep_gemm
+torch.manual_seed(1)
+assert torch.npu.device_count() == 8        # asking is not using
+def product():
+    a, d = torch.ones(64, 64, dtype=torch.bfloat16, device="npu"), torch.empty(64, 64, device="npu")
+    deep_gemm.bf16_gemm_nt(a, a, d)
+    return bool((d == 64).all())
+child = os.fork()
+if child == 0:
+    os._exit(0 if product() else 1)
+assert os.waitpid(child, 0)[1] == 0 and product()
+"""
+    run_python(code)
+
+
+def test_data_loader_workers_feed_the_device():
+    """Their processes are forked after its use, and touch only CPU tensors."""
+    torch.ones(1, device="npu")
+    loader = torch.utils.data.DataLoader(torch.arange(8), batch_size=4, num_workers=1, pin_memory=True)
+    assert [batch.npu().sum().item() for batch in loader] == [6, 22]
+
+
+def test_a_process_killed_in_a_kernel_leaves_nothing_behind(run_python, tmp_path):
+    """No shared memory, semaphore or temporary file."""
+    code = """
+import os, signal, tempfile, threading, time, torch, deep_gemm
+a, d = torch.ones(1024, 4096, dtype=torch.bfloat16, device="npu"), torch.empty(1024, 1024, dtype=torch.bfloat16, device="npu")
+deep_gemm.bf16_gemm_nt(a, a, d)
+threading.Thread(target=lambda: (time.sleep(0.2), os.kill(os.getpid(), signal.SIGKILL))).start()
+print("running", flush=True)
+while True:
+    deep_gemm.bf16_gemm_nt(a, a, d)
+"""
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    shared_before = set(os.listdir("/dev/shm"))
+    done = run_python(code, check=False, TMPDIR=str(temporary), HOME=str(temporary), ASCEND_SIM_CACHE_DIR=str(temporary / "cache"))
+    assert done.returncode == -signal.SIGKILL and done.stdout == "running\n"
+    assert list(temporary.rglob("*")) == []
+    assert {name for name in set(os.listdir("/dev/shm")) - shared_before if "ascend" in name or name.startswith("sem.")} == set()
+
+
+def test_eight_threads_on_eight_devices_give_the_bits_of_one():
+    import deep_gemm
+
+    def product(device):
+        generator = torch.Generator().manual_seed(4)
+        a, b = (torch.randn(rows, 512, generator=generator).bfloat16().to(device) for rows in (256, 192))
+        d = torch.empty(256, 192, dtype=torch.bfloat16, device=device)
+        results = []
+        for _ in range(3):
+            deep_gemm.bf16_gemm_nt(a, b, d)
+            results.append((d.softmax(-1) @ b).cpu())
+        return torch.stack(results)
+
+    expected = product("npu:0")
+    assert torch.equal(expected[0], expected[2])
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        for result in pool.map(product, [f"npu:{index}" for index in range(8)]):
+            assert torch.equal(result, expected)
 
 
 def test_every_shape_and_type_can_be_sent():
