@@ -12,7 +12,7 @@ from setuptools.command.build_py import build_py
 
 ROOT = Path(__file__).resolve().parent
 # What a kernel compiled at run time may include, besides the public names in csrc/include.
-HEADER_FOLDERS = ("isa", "chip", "formats", "host")
+HEADER_FOLDERS = ("isa", "chip", "formats", "host", "toolkit")
 
 
 class BuildPyAndNative(build_py):

@@ -19,6 +19,8 @@ def autoload() -> None:
         if torch._C._get_privateuse1_backend_name() != "privateuseone":
             return
         import ascend_sim.npu  # noqa: F401  registers at its end
+        if "toolkit" in config.shims():
+            import ascend_sim.tilelang  # noqa: F401  TileLang finds its compiler and runtime from here on
     except Exception as error:
         with contextlib.suppress(Warning):      # under -W error the warning itself is an exception
             warnings.warn(f"ascend_sim: the device npu is not available: {error} "

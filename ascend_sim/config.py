@@ -279,3 +279,10 @@ def devices() -> tuple[int, ...]:
         raise ValueError(f"ASCEND_RT_VISIBLE_DEVICES names {', '.join(map(str, beyond))}; "
                          f"accepted: 0 to {count - 1}, since ASCEND_SIM_DEVICES is {count}.")
     return visible
+
+
+def announce_toolkit(folder: Path) -> None:
+    """Names the folder to TileLang, whose variables these are, unless the user has named one."""
+    for name in ("BISHENG_HOME", "ASCEND_HOME_PATH"):
+        if not os.environ.get(name):
+            os.environ[name] = str(folder)

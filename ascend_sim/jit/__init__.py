@@ -9,6 +9,12 @@ that the same text costs nothing the next time, in any process.
 """
 
 from ascend_sim.jit.driver import compile, compile_all      # noqa: A004  as re.compile: always named with its module
-from ascend_sim.jit.kernel import Kernel
 
 __all__ = ["Kernel", "compile", "compile_all"]
+
+
+def __getattr__(name: str):
+    if name == "Kernel":                # imports torch, which a compiler process does not need
+        from ascend_sim.jit.kernel import Kernel
+        return Kernel
+    raise AttributeError(f"module 'ascend_sim.jit' has no attribute {name!r}; it has {', '.join(__all__)}")

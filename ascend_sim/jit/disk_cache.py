@@ -28,7 +28,10 @@ def key(*parts: object) -> str:
 
 
 def folder() -> Path:
-    path = config.cache_dir() / "jit"
+    return _made(config.cache_dir() / "jit")
+
+
+def _made(path: Path) -> Path:
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
@@ -37,9 +40,12 @@ def folder() -> Path:
     return path
 
 
-def entry(name: str, make: Callable[[Path], None]) -> Path:
-    """The folder of that name; if there is none, a new one filled by `make`. Marks it as used now."""
-    path = folder() / name
+def entry(name: str, make: Callable[[Path], None], within: Path | None = None) -> Path:
+    """The folder of that name; if there is none, a new one filled by `make`. Marks it as used now.
+
+    within: a folder beside that of the kernels, whose entries are never removed to make room
+    """
+    path = _made(within or folder()) / name
     _in_use.add(path)
     if _touch(path):
         return path

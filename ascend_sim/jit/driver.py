@@ -5,12 +5,17 @@ import ctypes
 import logging
 import re
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ascend_sim.errors import CompileError
 from ascend_sim.jit import disk_cache, host_compiler
-from ascend_sim.jit.kernel import CORES, Kernel
+
+if TYPE_CHECKING:
+    from ascend_sim.jit.kernel import Kernel
+
+CORES = ("cube", "vector", "mix")
 
 _log = logging.getLogger(__name__)
 
@@ -24,7 +29,7 @@ _PREFIX_TEXT = '#include "c_api/asc_simd.h"\n#include "isa/kernel_entry.h"\n'
 
 
 def compile(source: str | Path, name: str | None = None, cores: str | None = None, *, include_dirs: Iterable[str | Path] = (),  # noqa: A001
-            flags: Iterable[str] = (), data_independent: bool = False) -> Kernel:
+            flags: Iterable[str] = (), data_independent: bool = False) -> "Kernel":
     """The kernel `name` of C++ text, ready to launch: kernel[blocks](arguments).
 
     source: a translation unit with `extern "C" __global__ __vector__ void name(__gm__ float* x, int n) {..}`; c_api/asc_simd.h is included already.
@@ -56,7 +61,7 @@ def compile(source: str | Path, name: str | None = None, cores: str | None = Non
 
 
 def compile_all(source: str | Path, kernels: Mapping[str, str] | None = None, *, include_dirs: Iterable[str | Path] = (), flags: Iterable[str] = (),
-                data_independent: bool = False) -> dict[str, Kernel]:
+                data_independent: bool = False) -> "dict[str, Kernel]":
     """Every kernel of the text, by name, from one compilation.
 
     kernels: {name: cores} for what the text declares by macros; None finds those written out    other arguments: as of compile()
@@ -78,60 +83,75 @@ def kernels_in(source: str) -> dict[str, str]:
 
 
 def _build(source: str, file_name: str | None, kernels: Mapping[str, str], include_dirs: Iterable[str | Path], flags: Iterable[str],
-           data_independent: bool) -> dict[str, Kernel]:
+           data_independent: bool) -> "dict[str, Kernel]":
+    from ascend_sim.jit.kernel import Kernel        # imports torch, which build_library does without
+    for attempt in (1, 2):
+        path = build_library(source, file_name, kernels, include_dirs=include_dirs, flags=flags)
+        try:
+            library = ctypes.CDLL(str(path))
+            break
+        except OSError:
+            disk_cache.discard(path.parent)         # damaged, or removed by another process just now
+            if attempt == 2:
+                raise
+    return {name: Kernel(library, name, cores, data_independent=data_independent) for name, cores in kernels.items()}
+
+
+def build_library(source: str, file_name: str | None, kernels: Iterable[str], *, include_dirs: Iterable[str | Path] = (), flags: Iterable[str] = (),
+                  prefix: str = "", hashed: Callable[[Path], Path] = lambda folder: folder, libraries: Iterable[str] = ()) -> Path:
+    """The shared object of the text, made now or found in the cache. It has ascend_sim_entry_<kernel> and ascend_sim_signature_<kernel>.
+
+    prefix: what many texts include first, includes that may be repeated; precompiled    hashed: the part of an include folder that texts can see
+    libraries: of this package, to link besides ascend_sim    other arguments, errors: as of compile()
+    """
     compiler = host_compiler.find()
     level = host_compiler.level()
     folders = [Path(path).resolve() for path in include_dirs]
+    headers = [*folders, *host_compiler.include_folders()]
     options = (*host_compiler.flags(level), *flags)
     # The text first: its line numbers stay its own.
     text = f'{source}\n#line 1 "entries of {", ".join(kernels)}"\n' + "".join(
         f'extern "C" [[gnu::visibility("default")]] void ascend_sim_entry_{name}(const uint8_t* args) {{ ascend::isa::kernel_entry<&{name}>(args); }}\n'
         f'extern "C" [[gnu::visibility("default")]] const char* ascend_sim_signature_{name}() {{ return ascend::isa::kernel_signature<&{name}>(); }}\n'
         for name in kernels)
-    headers = [*folders, *host_compiler.include_folders()]
-    common = (compiler.identity, options, tuple(map(disk_cache.hash_of_tree, host_compiler.include_folders())))
+    content = tuple(disk_cache.hash_of_tree(hashed(folder)) for folder in folders)
+    common = (compiler.identity, options, tuple(map(disk_cache.hash_of_tree, host_compiler.include_folders())), _PREFIX_TEXT + prefix,
+              content if prefix else ())
+    libraries = ("ascend_sim", *libraries)
     file_name = file_name or f"{next(iter(kernels))}.cpp"
-    key = disk_cache.key("object", common, file_name, text, tuple(map(disk_cache.hash_of_tree, folders)))
+    key = disk_cache.key("object", common, file_name, text, content, libraries)
+    includes = [f"-I{folder}" for folder in headers]
 
     def make(at: Path) -> None:
         (at / file_name).write_text(text)
-        prefix = _precompiled(compiler, options, common) / _PREFIX if compiler.family == "gcc" else None
-        if prefix is None:
-            _write_prefix(at)
+        if compiler.family == "gcc":
+            first = _precompiled(compiler, options, common, includes if prefix else includes[len(folders):]) / _PREFIX
+        else:
+            first = _write_prefix(at, common)
         # The object names its source as ./name.cpp, wherever it was compiled.
-        command = [*compiler.command, *options, f"-ffile-prefix-map={at}=.", "-include", str(prefix or _PREFIX),
-                   *(f"-I{folder}" for folder in headers), "-shared", "-pthread", "-Wl,-z,defs", "-o", _OBJECT, file_name,
-                   f"-L{host_compiler.LIBRARY.parent}", "-lascend_sim"]
+        command = [*compiler.command, *options, f"-ffile-prefix-map={at}=.", "-include", str(first), *includes, "-shared", "-pthread",
+                   "-Wl,-z,defs", "-o", _OBJECT, file_name, f"-L{host_compiler.LIBRARY.parent}", *(f"-l{library}" for library in libraries)]
         _run(command, at, list(kernels), compiler, level)
 
-    for attempt in (1, 2):
-        path = disk_cache.entry(key, make)
-        try:
-            library = ctypes.CDLL(str(path / _OBJECT))
-            break
-        except OSError:
-            disk_cache.discard(path)    # damaged, or removed by another process just now
-            if attempt == 2:
-                raise
-    return {name: Kernel(library, name, cores, data_independent=data_independent) for name, cores in kernels.items()}
+    return disk_cache.entry(key, make) / _OBJECT
 
 
-def _write_prefix(at: Path) -> None:
-    (at / _PREFIX).write_text(_PREFIX_TEXT)
+def _write_prefix(at: Path, common: tuple) -> str:
+    (at / _PREFIX).write_text(common[3])
+    return _PREFIX
 
 
-def _precompiled(compiler, options: tuple[str, ...], common: tuple) -> Path:
+def _precompiled(compiler, options: tuple[str, ...], common: tuple, includes: list[str]) -> Path:
     """The folder with the precompiled header for these options. It takes some 5 s to make and saves 1 s a kernel, so the second kernel makes it."""
     name = f"prefix-{disk_cache.key('prefix', common)}"
-    plain = disk_cache.entry(f"{name}-plain", _write_prefix)
+    plain = disk_cache.entry(f"{name}-plain", lambda at: _write_prefix(at, common))
     if not disk_cache.has(name) and not (plain / "wanted").exists():
         (plain / "wanted").touch()
         return plain
 
     def make(at: Path) -> None:
-        _write_prefix(at)
-        _run([*compiler.command, *options, *(f"-I{folder}" for folder in host_compiler.include_folders()), "-x", "c++-header", _PREFIX,
-              "-o", f"{_PREFIX}.gch"], at, [_PREFIX], compiler, "")
+        _write_prefix(at, common)
+        _run([*compiler.command, *options, *includes, "-x", "c++-header", _PREFIX, "-o", f"{_PREFIX}.gch"], at, [_PREFIX], compiler, "")
     return disk_cache.entry(name, make)
 
 

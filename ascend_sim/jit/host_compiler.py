@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: MIT
 """Which C++ compiler does this machine have, and with which options does a kernel compile for it?"""
 
+import ctypes
 import functools
 import os
 import re
 import shlex
 import shutil
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -92,10 +94,24 @@ def _examine(command: tuple[str, ...], changed_ns: int) -> Compiler | str:
 
 
 def level() -> str:
-    """The SIMD level that kernels are compiled for: that of the host, or the forced one."""
-    from ascend_sim import _C
-    _C.device_count()                   # the first question about devices applies ASCEND_SIM_HOST_ISA
-    return LEVEL_OF_HOST.get(_C.host_isa(), _C.host_isa())
+    """The SIMD level that kernels are compiled for: that of the host, or the forced one. Works without torch, too."""
+    if "torch" in sys.modules:
+        from ascend_sim import _C
+        _C.device_count()               # the first question about devices applies ASCEND_SIM_HOST_ISA
+        name = _C.host_isa()
+    else:
+        name = _level_of_library()
+    return LEVEL_OF_HOST.get(name, name)
+
+
+def _level_of_library() -> str:
+    library = ctypes.CDLL(str(LIBRARY))
+    chosen = config.host_isa()
+    reason = ctypes.create_string_buffer(200)
+    if chosen != "auto" and not library.ascend_host_set_level(chosen.encode(), reason, len(reason)):
+        raise RuntimeError(f"ASCEND_SIM_HOST_ISA={chosen}: {reason.value.decode()}")
+    library.ascend_host_level.restype = ctypes.c_char_p
+    return library.ascend_host_level().decode()
 
 
 def flags(of_level: str) -> tuple[str, ...]:

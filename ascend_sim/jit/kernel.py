@@ -7,8 +7,6 @@ from collections.abc import Callable
 
 import torch
 
-CORES = ("cube", "vector", "mix")
-
 _INTEGERS = {f"{sign}{bits}": (f"{'' if sign == 'i' else 'u'}int{bits}", code, bits)
              for bits, codes in ((8, "bB"), (16, "hH"), (32, "iI"), (64, "qQ")) for sign, code in zip("iu", codes, strict=True)}
 _FLOATS = {"f32": "f", "f64": "d", "f16": "e"}

@@ -4,7 +4,7 @@
 // A vector function is plain host code, so nothing announces its instructions to the executor. Each instruction counts
 // itself here, and the executor takes the counters when the core issues its next record: one PIPE_V record for all
 // vector functions in between. `calls` is counted by VfScope, which the text rewrite puts first in every vector function
-// (ascend_sim/tilelang/rewrite.py) and our own kernels write as ASC_VF; without it, counts with calls = 0 mean one call.
+// (ascend_sim/toolkit/rewrite.py) and our own kernels write as ASC_VF; without it, counts with calls = 0 mean one call.
 #pragma once
 
 #include <cstdint>

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from ascend_sim.tilelang.rewrite import rewrite
+from ascend_sim.toolkit.rewrite import rewrite
 from support.host_compiler import LEVELS, PACKAGE, build, build_folder
 from support.simd import DTYPES
 
@@ -35,15 +35,16 @@ class Program:
     def __init__(self, name, level, transform=lambda text: text):
         self.info = json.loads((RECORDED / f"{name}.json").read_text())
         done = rewrite(transform((RECORDED / f"{name}.asc").read_text()))
-        (kernel,) = done.kernels
-        assert (kernel.name, kernel.kind) == (self.info["kernel"], self.info["kind"])
+        assert done.kernels == {self.info["kernel"]: self.info["kind"]}
+        text = (f'{done.source}\n#include "isa/kernel_entry.h"\nextern "C" void entry(const uint8_t* args) '
+                f'{{ ascend::isa::kernel_entry<&{self.info["kernel"]}>(args); }}\n')
         templates = Path(TILELANG.submodule_search_locations[0]) / "src"
-        source = build_folder() / f"{name}_{hashlib.sha256(done.source.encode()).hexdigest()[:16]}.cpp"
-        source.write_text(done.source)
+        source = build_folder() / f"{name}_{hashlib.sha256(text.encode()).hexdigest()[:16]}.cpp"
+        source.write_text(text)
         library = build(name, [source], level, "-isystem", str(templates), "-Wno-unused-variable", "-g1", "-L", str(LIBRARY.parent),
                         "-lascend_sim", f"-Wl,-rpath,{LIBRARY.parent}", optimize="-O2")
         self.library = ctypes.CDLL(str(library))
-        self.entry = ctypes.cast(getattr(self.library, kernel.entry), ctypes.c_void_p)
+        self.entry = ctypes.cast(self.library.entry, ctypes.c_void_p)
         self.runtime = ctypes.CDLL(str(LIBRARY))
 
     def __call__(self, **tensors):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The text rewrite of generated source: what it inserts, and that it refuses what it does not know."""
+"""The text rewrite of generated source: what it inserts, that lines stay where they are, and that it refuses what it does not know."""
 
 import pytest
-from ascend_sim.tilelang.rewrite import Kernel, rewrite
+from ascend_sim.toolkit.rewrite import rewrite, rewrite_launcher
 
 SOURCE = '''#include <tl_templates/ascend/common.h>
 __simd_vf__ inline void f_kernel_simd_vf_0(__ubuf__ uint8_t* buf, int32_t block_idx) {
@@ -17,19 +17,47 @@ extern "C" __global__ __mix__(1, 2) void f_kernel(__gm__ float* A, int n) {
 '''
 
 
-def test_the_three_insertions():
+LAUNCHER = SOURCE + '''
+static char error_buf[ERROR_BUF_SIZE];
+extern "C" int call(float* __restrict__ A, int n, void* stream=nullptr) {
+	f_kernel<<<(max(1, n) * 1 * 1), 0, stream>>>((float*)A, n);
+	TILELANG_CHECK_LAST_ERROR("f_kernel");
+
+	return 0;
+}
+'''
+
+
+def test_the_insertions():
     done = rewrite(SOURCE)
-    assert done.kernels == [Kernel("f_kernel", "mix", "f_kernel_entry")]
+    assert done.kernels == {"f_kernel": "mix"}
     assert "  __ubuf__ uint8_t *buf = (__ubuf__ uint8_t *)ascend::isa::ub_base();\n" in done.source
     assert "(__cbuf__ uint8_t *)0;" in done.source  # L1 pointers stay offsets
-    assert "block_idx) {\n  ASC_VF;\n  vector_bool" in done.source
-    assert done.source.endswith(
-        'extern "C" void f_kernel_entry(const uint8_t* args) { ascend::isa::kernel_entry<&f_kernel>(args); }\n')
+    assert "block_idx) { ASC_VF;\n  vector_bool" in done.source
+
+
+def test_no_line_moves():
+    assert rewrite(SOURCE).source.count("\n") == SOURCE.count("\n")
+    before, marker, text = rewrite_launcher(rewrite(LAUNCHER)).partition("#line 1\n")
+    assert marker and "toolkit/host_launch.h" in before
+    assert text.split("\n").index("\treturn 0;") == LAUNCHER.split("\n").index("\treturn 0;")
+
+
+def test_a_launch_becomes_a_call_and_its_check_goes():
+    text = rewrite_launcher(rewrite(LAUNCHER))
+    assert 'ascend::toolkit::launch<&f_kernel>("f_kernel", 2, (uint32_t)((max(1, n) * 1 * 1)), (void*)(stream), (float*)A, n)' in text
+    assert "TILELANG_CHECK_LAST_ERROR" not in text and "<<<" not in text
+
+
+@pytest.mark.parametrize("change", [("f_kernel<<<", "g_kernel<<<"), (", 0, stream>>>", ", stream>>>"), ("(float*)A, n);", "(float*)A,\nn);")])
+def test_an_unknown_launch_is_an_error(change):
+    with pytest.raises(ValueError, match="a launch in an unknown form: "):
+        rewrite_launcher(rewrite(LAUNCHER.replace(*change)))
 
 
 @pytest.mark.parametrize("kind, qualifier", [("cube", "__cube__"), ("vector", "__vector__")])
 def test_kernel_kinds(kind, qualifier):
-    assert rewrite(SOURCE.replace("__mix__(1, 2)", qualifier)).kernels[0].kind == kind
+    assert rewrite(SOURCE.replace("__mix__(1, 2)", qualifier)).kernels == {"f_kernel": kind}
 
 
 @pytest.mark.parametrize("change, message", [

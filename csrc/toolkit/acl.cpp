@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: MIT
+// How does a launch by the vendor's runtime interface reach the emulated chip?
+#include "toolkit/acl.h"
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+
+#include "chip/device.h"
+#include "chip/launch.h"
+#include "chip/memory.h"
+
+namespace {
+
+constexpr int32_t kInvalidParameter = 107000;  // the vendor's number for an argument that is not accepted
+constexpr int32_t kLoadFailed = 107001;        // ours, as all other numbers: callers print them beside the message
+constexpr int32_t kLaunchFailed = 507035;
+constexpr int32_t kUbBytesAttribute = 2;
+
+struct Function {
+    std::string name;
+    ascend::Kernel kernel;
+};
+
+struct Binary {
+    std::map<std::string, std::unique_ptr<Function>> functions;
+    void* call = nullptr;
+    void* last_error = nullptr;
+};
+
+// As the caller lays them out (tilelang_ascend.md 2.4).
+struct LaunchAttribute {
+    int32_t id;
+    union {
+        uint32_t word;
+        uint32_t reserved[4];
+    };
+};
+struct LaunchConfig {
+    LaunchAttribute* attributes;
+    size_t count;
+};
+
+AscendSimCurrentDevice current_device = nullptr;
+AscendSimLoad load = nullptr;
+
+thread_local std::string error_text;
+thread_local int32_t error_code = 0;
+
+int32_t fail(int32_t code, const std::string& text) {
+    error_text = text;
+    return error_code = code;
+}
+
+// Kernels of binaries that were unloaded stay: profiles and fault messages name them, and their code is never unloaded.
+std::mutex binaries_mutex;
+std::deque<Binary> binaries;
+
+Binary& new_binary() {
+    std::lock_guard lock(binaries_mutex);
+    return binaries.emplace_back();
+}
+
+int32_t load_into(Binary& binary, const void* data, size_t bytes) {
+    if (!load)
+        return fail(kLoadFailed, "the emulated chip is not attached in this process: `import ascend_sim.tilelang` first, "
+                                 "or set ASCEND_SIM_SHIMS=toolkit");
+    error_text.clear();
+    if (load(data, bytes, &binary))
+        return fail(kLoadFailed, error_text.empty() ? "the kernel could not be loaded" : error_text);
+    return 0;
+}
+
+int32_t run(const ascend::Kernel& kernel, uint32_t blocks, void* stream, const void* args) {
+    if (!current_device)
+        return fail(kLaunchFailed, "the emulated chip is not attached in this process");
+    if (blocks < 1 || blocks > 0x7fffffff)
+        return fail(kInvalidParameter, std::string(kernel.name) + ": " + std::to_string(blocks) + " blocks; expected 1 to 2^31 - 1");
+    try {
+        const auto stream_id = static_cast<int>(reinterpret_cast<intptr_t>(stream));
+        ascend::launch(kernel, ascend::device(current_device()), {static_cast<int>(blocks), stream_id, {}}, args);
+        return 0;
+    } catch (const std::exception& failure) {
+        return fail(kLaunchFailed, failure.what());
+    }
+}
+
+}  // namespace
+
+extern "C" {
+
+int32_t aclrtGetDevice(int32_t* device) {
+    if (!device) return fail(kInvalidParameter, "aclrtGetDevice: device is null");
+    *device = current_device ? current_device() : 0;
+    return 0;
+}
+
+int32_t aclrtBinaryLoadFromData(const void* data, size_t bytes, const void*, void** binary) {
+    if (!data || !binary) return fail(kInvalidParameter, "aclrtBinaryLoadFromData: data or the place for the handle is null");
+    Binary& made = new_binary();
+    if (const int32_t code = load_into(made, data, bytes)) return code;
+    *binary = &made;
+    return 0;
+}
+
+int32_t aclrtBinaryGetFunction(void* binary, const char* name, void** function) {
+    if (!binary || !name || !function) return fail(kInvalidParameter, "aclrtBinaryGetFunction: an argument is null");
+    const auto& functions = static_cast<Binary*>(binary)->functions;
+    const auto found = functions.find(name);
+    if (found == functions.end()) {
+        std::string known;
+        for (const auto& [known_name, unused] : functions) known += (known.empty() ? "" : ", ") + known_name;
+        return fail(kInvalidParameter, std::string("aclrtBinaryGetFunction: no kernel '") + name + "'; the binary has " + known);
+    }
+    *function = found->second.get();
+    return 0;
+}
+
+int32_t aclrtBinaryUnLoad(void*) { return 0; }
+
+int32_t aclrtLaunchKernelWithHostArgs(void* function, uint32_t blocks, void* stream, void* config, void* args, size_t, void*,
+                                      size_t) {
+    if (!function || !args) return fail(kInvalidParameter, "aclrtLaunchKernelWithHostArgs: the function or its arguments are null");
+    const auto& kernel = static_cast<Function*>(function)->kernel;
+    if (config) {
+        const auto& given = *static_cast<LaunchConfig*>(config);
+        for (size_t i = 0; i < given.count; ++i) {
+            const LaunchAttribute& attribute = given.attributes[i];
+            if (attribute.id == kUbBytesAttribute && attribute.word > ascend::kUbBytes)
+                return fail(kInvalidParameter, std::string(kernel.name) + ": " + std::to_string(attribute.word) +
+                                                   " bytes of UB; a vector core has " + std::to_string(ascend::kUbBytes));
+        }
+    }
+    return run(kernel, blocks, stream, args);
+}
+
+int32_t aclrtGetLastError(int) {
+    const int32_t code = error_code;
+    error_code = 0;
+    return code;
+}
+
+const char* aclGetRecentErrMsg() { return error_text.c_str(); }
+
+void ascend_sim_acl_attach(AscendSimCurrentDevice device_source, AscendSimLoad loader) {
+    current_device = device_source;
+    load = loader;
+}
+
+void ascend_sim_acl_add_kernel(void* binary, const char* name, int core_type, void* entry, int data_independent) {
+    auto function = std::make_unique<Function>();
+    function->name = name;
+    function->kernel = {function->name.c_str(), static_cast<ascend::CoreType>(core_type),
+                        reinterpret_cast<ascend::KernelEntry>(entry), data_independent != 0, false};
+    static_cast<Binary*>(binary)->functions[name] = std::move(function);
+}
+
+void ascend_sim_acl_set_host_library(void* binary, void* call, void* last_error) {
+    static_cast<Binary*>(binary)->call = call;
+    static_cast<Binary*>(binary)->last_error = last_error;
+}
+
+void ascend_sim_acl_set_error(const char* message) { error_text = message; }
+
+int32_t ascend_sim_acl_launch(const char* name, int core_type, void* entry, uint32_t blocks, void* stream, const void* args) {
+    return run({name, static_cast<ascend::CoreType>(core_type), reinterpret_cast<ascend::KernelEntry>(entry), false, false},
+               blocks, stream, args);
+}
+
+int32_t ascend_sim_acl_host_library(const void* data, size_t bytes, void** call, void** last_error) {
+    Binary& made = new_binary();
+    if (const int32_t code = load_into(made, data, bytes)) return code;
+    *call = made.call;
+    *last_error = made.last_error;
+    return 0;
+}
+
+}  // extern "C"
