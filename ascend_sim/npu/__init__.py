@@ -44,3 +44,13 @@ from ascend_sim.npu.streams import (                                            
 )
 
 _registration.register(__name__)
+
+# Asked for by inductor when it first compiles for npu; importing it earlier would cost a second.
+_INDUCTOR = ("Scheduling", "PythonWrapperCodegen", "CppWrapperCodegen", "WrapperFxCodegen")
+
+
+def __getattr__(name: str):
+    if name not in _INDUCTOR:
+        raise AttributeError(f"module {__name__!r} (torch.npu) has no attribute {name!r}")
+    from ascend_sim.npu import inductor
+    return getattr(inductor, name)

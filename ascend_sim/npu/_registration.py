@@ -24,7 +24,7 @@ def register(module_name: str) -> None:
     if torch._C._get_privateuse1_backend_name() == NAME:
         return
     from ascend_sim import _C
-    from ascend_sim.npu import distributed, dlpack, multiprocessing
+    from ascend_sim.npu import distributed, dlpack, dynamo, multiprocessing
     torch.utils.rename_privateuse1_backend(NAME)
     torch._register_device_module(NAME, sys.modules[module_name])
     torch.utils.generate_methods_for_privateuse1_backend(for_tensor=True, for_module=True, for_packed_sequence=True,
@@ -33,6 +33,7 @@ def register(module_name: str) -> None:
     dlpack.patch()
     multiprocessing.install()
     distributed.install()
+    dynamo.install()
 
 
 def chip():

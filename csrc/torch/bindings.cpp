@@ -10,6 +10,7 @@
 #include "chip/timeline.h"
 #include "torch/allocator.h"
 #include "torch/devices.h"
+#include "torch/estimate.h"
 #include "torch/fallback.h"
 #include "torch/generator.h"
 
@@ -84,6 +85,9 @@ void bind_time(py::module_& module) {
         return timeline().run(checked(device), stream, duration_us);
     }, py::arg("device"), py::arg("stream"), py::arg("duration_us"),
        "Occupies the device; returns the start, in simulated microseconds.");
+    module.def("charge", [](const std::string& name, int device, uint64_t bytes) {
+        charge(name.c_str(), checked(device), Work{.bytes = bytes});
+    }, py::arg("name"), py::arg("device"), py::arg("bytes"), "An operator that ran on the host: launch + bytes / HBM rate.");
     module.def("elapsed_ms", [](uint64_t first, uint64_t second) {
         return elapsed_ms(reinterpret_cast<const void*>(first), reinterpret_cast<const void*>(second));
     }, py::arg("first"), py::arg("second"), "Simulated milliseconds between two recorded events, by event_id.");
