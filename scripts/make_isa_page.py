@@ -19,7 +19,7 @@ ISA = ROOT / "csrc" / "isa"
 PAGE = ROOT / "docs" / "isa_coverage.md"
 
 FAMILIES = [    # title, headers; what is in none of them is an error
-    ("Scalar unit", ("setup.h", "builtin.h")),
+    ("Scalar unit", ("setup.h", "builtin.h", "scalar_gm.h")),
     ("Synchronisation", ("sync.h",)),
     ("Global memory: MTE2 and MTE3", ("dma.h",)),
     ("Loads beside the cube: MTE1", ("load.h", "img2col.h")),
@@ -30,7 +30,7 @@ FAMILIES = [    # title, headers; what is in none of them is an error
     ("Vector: predicates", ("simd_mask.h",)),
     ("Vector: loads and stores", ("simd_memory.h",)),
     ("Vector: permutation, reduction", ("simd_permute.h", "simd_reduce.h", "simd_register.h")),
-    ("SIMT", ("simt.h", "simt_types.h")),
+    ("SIMT", ("simt.h", "simt_launch.h", "simt_atomic.h", "simt_math.h", "simt_types.h")),
 ]
 _DEFINITION = re.compile(r"[\w>&*]\s+(?P<name>asc_[a-z0-9_]+|v[a-z0-9]+)\s*\((?P<parameters>[^(){};]*(?:\([^()]*\)[^(){};]*)*)\)\s*(?:const\s*)?\{")
 _NO_INSTRUCTION = re.compile(r"\b(?:return|else|new|throw|constexpr \w+)\s+$")
@@ -91,7 +91,9 @@ def _own(name: str, paths: set[str]) -> set[str]:
 
 
 def pipe_and_path(header: str, name: str, known: dict) -> tuple[str, str]:
-    if header.startswith("simd") or header.startswith("simt"):
+    if header.startswith("simt"):
+        return "V", "simt"
+    if header.startswith("simd"):
         return "V", "vector"
     if header == "sync.h":
         return "as said" if name not in ("asc_sync",) else "all", "sync"

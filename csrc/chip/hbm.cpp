@@ -91,14 +91,20 @@ void Hbm::Counter::down(uint64_t amount) {
 Hbm::Hbm(int device, uint64_t capacity_bytes)
     : device_(device), capacity_bytes_(capacity_bytes / kAlignment * kAlignment), limit_bytes_(capacity_bytes_),
       bins_(kBinLimit / kAlignment + 1), generation_(++last_generation) {
-    mapping_bytes_ = capacity_bytes_ + kHugePage;
-    void* got = mmap(nullptr, mapping_bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    // Address space on both sides that stays empty, where the host allows it: a wild 32-bit index of 4-byte elements ends in it.
+    void* got = MAP_FAILED;
+    uint64_t guard_bytes = uint64_t{8} << 30;
+    for (;; guard_bytes = 0) {
+        mapping_bytes_ = capacity_bytes_ + kHugePage + 2 * guard_bytes;
+        got = mmap(nullptr, mapping_bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (got != MAP_FAILED || guard_bytes == 0) break;
+    }
     if (got == MAP_FAILED)
         throw HbmOutOfMemory("NPU " + std::to_string(device) + ": this process may not reserve " + readable(mapping_bytes_) +
                              " of address space for emulated HBM (" + std::strerror(errno) +
                              "). ASCEND_SIM_HBM_GB makes it smaller.");
     mapping_ = reinterpret_cast<uint64_t>(got);
-    base_ = round_up(mapping_, kHugePage);
+    base_ = round_up(mapping_ + guard_bytes, kHugePage);
     accessible_end_ = base_;
     void* arena = reinterpret_cast<void*>(base_);
     madvise(arena, capacity_bytes_, MADV_HUGEPAGE);     // advice only: fewer page faults on first touch

@@ -8,16 +8,27 @@
 
 namespace ascend {
 
+namespace {
+// Address space only. Wide: a wild 32-bit index of 4-byte elements, from anywhere in UB, ends in it.
+constexpr int64_t kWideGuardBytes = int64_t{8} << 30, kGuardBytes = 1 << 20;
+}  // namespace
+
 Memory::Memory(const char* name, uint32_t bytes, bool guarded)
-    : valid(bytes), name_(name), bytes_(bytes), guard_bytes_(guarded ? 1u << 20 : 0) {
-    const size_t total = size_t{bytes} + 2 * size_t{guard_bytes_};
-    void* mapping = mmap(nullptr, total, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    : valid(bytes), name_(name), bytes_(bytes), guard_bytes_(guarded ? kWideGuardBytes : 0) {
+    const auto reserve = [&] {
+        return mmap(nullptr, bytes_ + 2 * static_cast<size_t>(guard_bytes_), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    };
+    void* mapping = reserve();
+    if (mapping == MAP_FAILED && guarded) {
+        guard_bytes_ = kGuardBytes;
+        mapping = reserve();
+    }
     if (mapping == MAP_FAILED) throw std::bad_alloc();
     data_ = static_cast<uint8_t*>(mapping) + guard_bytes_;
     mprotect(data_, bytes_, PROT_READ | PROT_WRITE);
 }
 
-Memory::~Memory() { munmap(data_ - guard_bytes_, size_t{bytes_} + 2 * size_t{guard_bytes_}); }
+Memory::~Memory() { munmap(data_ - guard_bytes_, bytes_ + 2 * static_cast<size_t>(guard_bytes_)); }
 
 namespace {
 // f(word, mask) for the words of the blocks that [begin, begin + bytes) touches.

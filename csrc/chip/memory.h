@@ -100,7 +100,7 @@ public:
 private:
     const char* name_;
     uint32_t bytes_;
-    uint32_t guard_bytes_;
+    int64_t guard_bytes_;
     uint8_t* data_;
 };
 

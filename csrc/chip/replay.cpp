@@ -395,6 +395,7 @@ private:
             case Path::none: return occupy(s, pipe, r, waiting, ready, 0, 0, 0);
             case Path::cube: return perform_mmad(s, pipe, r, waiting, ready);
             case Path::vector: return occupy(s, pipe, r, waiting, ready, vector_cycles(r.vf), 0, 0);
+            case Path::simt: return occupy(s, pipe, r, waiting, ready, simt_cycles(r.simt), 0, 0);
             case Path::l0c_to_ub:
             case Path::l0c_to_ub_dual:
             case Path::l0c_to_l1:
@@ -518,6 +519,19 @@ private:
         const double warps = (vf.simt_threads + 31) / 32;
         return calls * (spec_.vf_start_cycles + spec_.vf_drain_cycles) + std::max({issue, memory, unit}) +
                warps * spec_.simt_cycles_per_warp / 4;
+    }
+
+    // Warps share the schedulers; what their own loads and stores move in global memory flows meanwhile. Atomics and barriers
+    // come on top.
+    double simt_cycles(const SimtPayload& f) const {
+        const double warps = (f.threads + 31) / 32;
+        const double body = f.operations ? static_cast<double>(f.operations) / 32 * spec_.simt_operation_cycles
+                                         : warps * spec_.simt_warp_cycles;
+        const double issue = (body + f.exchanges * spec_.simt_exchange_cycles) / std::min(warps, spec_.simt_schedulers);
+        const double memory = f.gm_bytes ? spec_.simt_gm_latency_cycles + static_cast<double>(f.gm_bytes) / spec_.simt_gm_bytes_per_cycle : 0;
+        return spec_.vf_start_cycles + spec_.vf_drain_cycles + std::max(issue, memory) + f.barriers * spec_.simt_barrier_cycles +
+               f.ub_atomics * spec_.simt_ub_atomic_cycles + (f.gm_atomics - f.gm_atomics_again) * spec_.simt_gm_atomic_cycles +
+               f.gm_atomics_again * spec_.simt_gm_atomic_again_cycles;
     }
 
     // ---- synchronisation --------------------------------------------------------------------------------------------

@@ -59,6 +59,16 @@ void visit(Spec& spec, F&& f) {
     f("vf.start", spec.vf_start_cycles, true);
     f("vf.drain", spec.vf_drain_cycles, true);
     f("vf.simt_per_warp", spec.simt_cycles_per_warp, true);
+    f("simt.schedulers", spec.simt_schedulers, true);
+    f("simt.warp", spec.simt_warp_cycles, true);
+    f("simt.operation", spec.simt_operation_cycles, true);
+    f("simt.exchange", spec.simt_exchange_cycles, true);
+    f("simt.barrier", spec.simt_barrier_cycles, true);
+    f("simt.ub_atomic", spec.simt_ub_atomic_cycles, true);
+    f("simt.gm_atomic", spec.simt_gm_atomic_cycles, true);
+    f("simt.gm_atomic_again", spec.simt_gm_atomic_again_cycles, true);
+    f("simt.gm_rate", spec.simt_gm_bytes_per_cycle, true);
+    f("simt.gm_latency", spec.simt_gm_latency_cycles, true);
     for (int i = 0; i < kVfClasses; ++i) {
         const std::string key = std::string("vf.") + kVfClassKeys[i];
         f(key + ".issue", spec.vf_class[i].issue_cycles, true);
@@ -110,6 +120,7 @@ const char* path_name(Path path) {
         case Path::sync: return "sync";
         case Path::cube: return "cube";
         case Path::vector: return "vector";
+        case Path::simt: return "simt";
         default: return "none";
     }
 }

@@ -11,7 +11,7 @@
 
 namespace ascend {
 
-constexpr int kPaths = static_cast<int>(Path::scalar_gm) + 1;
+constexpr int kPaths = static_cast<int>(Path::simt) + 1;
 constexpr int kElementTypes = static_cast<int>(ElementType::s32) + 1;
 const char* path_name(Path);
 
@@ -59,6 +59,12 @@ struct ChipSpec {
     double vf_start_cycles = 0, vf_drain_cycles = 0;
     VfClassSpec vf_class[kVfClasses];
     double simt_cycles_per_warp = 0;
+
+    // SIMT functions. Per warp, on one of the schedulers; a warp whose operations were not counted costs simt_warp_cycles.
+    double simt_schedulers = 0, simt_warp_cycles = 0, simt_operation_cycles = 0, simt_exchange_cycles = 0;
+    double simt_barrier_cycles = 0;
+    double simt_ub_atomic_cycles = 0, simt_gm_atomic_cycles = 0, simt_gm_atomic_again_cycles = 0;  // per thread
+    double simt_gm_bytes_per_cycle = 0, simt_gm_latency_cycles = 0;
 
     PathSpec path[kPaths];
 

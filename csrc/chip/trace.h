@@ -39,6 +39,7 @@ enum class Path : uint8_t {
     l0c_to_gm,    // FixPayload begins with the same footprint as GmPayload
     vector,       // VfPayload
     scalar_gm,    // scalar access to global memory
+    simt,         // SimtPayload
 };
 
 // Operations of the sync path: fixed numbers, because the replay and the executor interpret them. Every other operation
@@ -136,6 +137,16 @@ struct VfPayload {
     uint16_t calls;        // vector functions merged into this record
 };
 
+struct SimtPayload {       // one SIMT function: sums over its threads; exchanges once a warp
+    uint64_t operations;   // as far as they were counted, 0: not
+    uint64_t gm_bytes;     // moved by its own loads and stores, as far as they were counted
+    uint32_t threads;
+    uint32_t barriers;     // that all threads passed
+    uint32_t exchanges;    // shuffles, votes and reductions of warps
+    uint32_t ub_atomics, gm_atomics;
+    uint32_t gm_atomics_again;  // of these, at the address of the one before
+};
+
 struct Record {
     uint16_t op;
     Pipe pipe;
@@ -153,6 +164,7 @@ struct Record {
         MovePayload move;
         Img2ColPayload img2col;
         VfPayload vf;
+        SimtPayload simt;
         RegisterPayload parameter;
     };
 };

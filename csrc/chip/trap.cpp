@@ -2,6 +2,7 @@
 // How does a signal become an exception? The handler sends the thread to trapped() on the stack of the running fiber.
 #include "chip/trap.h"
 
+#include <dlfcn.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <ucontext.h>
@@ -30,7 +31,9 @@ struct sigaction previous[std::size(kSignals)];
 
 constexpr uint64_t kOnChipOffsets = 1u << 20;  // pointers into L1 and L0 are offsets; the host maps nothing down there
 
-enum class Where { elsewhere, ub0, ub1, on_chip_offset, global_memory, stack_guard };
+TrapContext simt_context;
+
+enum class Where { elsewhere, ub0, ub1, on_chip_offset, global_memory, stack_guard, thread_stack_guard };
 
 // Asked in the signal handler: looks, and calls nothing.
 Where where_is(const Core& core, uint64_t address) {
@@ -39,6 +42,7 @@ Where where_is(const Core& core, uint64_t address) {
     if (core.ai.ub[1].is_near(p)) return Where::ub1;
     if (address < kOnChipOffsets) return Where::on_chip_offset;
     if (core.fiber.is_guard(p)) return Where::stack_guard;
+    if (simt_context.is_guard && simt_context.is_guard(p)) return Where::thread_stack_guard;
     return core.ai.launch->device().hbm.contains(p) ? Where::global_memory : Where::elsewhere;
 }
 
@@ -59,9 +63,22 @@ std::string describe(Core& core, uint64_t address) {
                           "L0, which only instructions reach", static_cast<unsigned long long>(address));
         case Where::stack_guard:
             return format("local variables need more than the %zu KiB of this core's stack", Fiber::kStackBytes / 1024);
+        case Where::thread_stack_guard:
+            return format("local variables need more than the %zu KiB of this thread's stack", simt_context.stack_kib);
+        case Where::elsewhere:
+            return format("address 0x%llx is neither in UB nor in global memory", static_cast<unsigned long long>(address));
         default:
             return format("global memory 0x%llx belongs to no live tensor", static_cast<unsigned long long>(address));
     }
+}
+
+// A wild index may lead anywhere. It is the kernel's own if the code that used it is neither of this library nor of the C
+// library, which may hold locks.
+bool is_kernel_code(uint64_t pc) {
+    Dl_info code, own, c_library;
+    return dladdr(reinterpret_cast<const void*>(pc), &code) && dladdr(reinterpret_cast<const void*>(&install_traps), &own) &&
+           dladdr(reinterpret_cast<const void*>(&sigaction), &c_library) && code.dli_fbase != own.dli_fbase &&
+           code.dli_fbase != c_library.dli_fbase;
 }
 
 // In the fiber, as if the trapping instruction had called it; there is nothing to return to.
@@ -71,14 +88,20 @@ std::string describe(Core& core, uint64_t address) {
     const auto* pc = reinterpret_cast<const void*>(what.pc + 1);  // fail() takes return addresses
     std::exception_ptr error;
     try {
-        if (what.signal == SIGFPE) core.fail("scalar code", Pipe::S, pc, "integer division by zero");
+        const std::string thread = simt_context.thread_name ? simt_context.thread_name() : std::string();
+        const bool simt = !thread.empty();
+        const std::string where = simt ? thread + ": " : thread;
+        if (what.signal == SIGFPE)
+            core.fail(simt ? "SIMT code" : "scalar code", simt ? Pipe::V : Pipe::S, pc, where + "integer division by zero");
         // The line of the instruction tells which one it is; none: an access by plain C++.
         const std::string instruction = instruction_at(reinterpret_cast<uint64_t>(pc));
-        core.fail(instruction.empty() ? "scalar load or store" : instruction.c_str(),
-                  instruction.empty() ? Pipe::S : Pipe::V, pc, describe(core, what.address));
+        const char* plain = simt ? "SIMT load or store" : "scalar load or store";
+        core.fail(instruction.empty() ? plain : instruction.c_str(), instruction.empty() && !simt ? Pipe::S : Pipe::V, pc,
+                  where + describe(core, what.address));
     } catch (...) {
         error = std::current_exception();
     }
+    if (simt_context.forget) simt_context.forget();
     core.fiber.abandon(error);
 }
 
@@ -95,8 +118,9 @@ void handle(int signal, siginfo_t* info, void* context) {
     auto& sp = reinterpret_cast<uint64_t&>(machine->sp);
     constexpr uint64_t kReturnAddress = 0;
 #endif
-    const bool is_kernel = core && core->fiber.owns(reinterpret_cast<const void*>(sp)) &&
-                           (signal == SIGFPE || where_is(*core, address) != Where::elsewhere);
+    const auto* stack = reinterpret_cast<const void*>(sp);
+    const bool is_kernel = core && (core->fiber.owns(stack) || (simt_context.owns_stack && simt_context.owns_stack(stack))) &&
+                           (signal == SIGFPE || where_is(*core, address) != Where::elsewhere || is_kernel_code(pc));
     if (is_kernel) {
         trap = {signal, address, pc};
         pc = reinterpret_cast<uint64_t>(&trapped);
@@ -143,6 +167,8 @@ struct HandlerStack {
 };
 
 }  // namespace
+
+void set_trap_context(const TrapContext& given) { simt_context = given; }
 
 void install_traps() {
     static std::mutex mutex;

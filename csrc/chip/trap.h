@@ -3,7 +3,23 @@
 // scalar code and vector functions are host code, so the host's own traps must become the launch's error.
 #pragma once
 
+#include <cstddef>
+#include <string>
+
 namespace ascend {
+
+// What else than its fiber's stack a kernel runs on, of the calling host thread: csrc/isa says so for SIMT threads.
+// owns_stack, is_guard: asked in the signal handler, so they call nothing. thread_name: "thread (3, 0, 0)", or empty.
+// forget: called when a trap has ended the kernel.
+struct TrapContext {
+    bool (*owns_stack)(const void* sp) = nullptr;
+    bool (*is_guard)(const void* address) = nullptr;
+    std::string (*thread_name)() = nullptr;
+    void (*forget)() = nullptr;
+    size_t stack_kib = 0;
+};
+void set_trap_context(const TrapContext& context);
+
 
 // Makes SIGSEGV, SIGBUS and SIGFPE raised by a kernel's own code end that kernel with a LaunchError. Its frames are
 // abandoned, not unwound: host code has no unwind information for a trap, so destructors of the kernel's locals do not

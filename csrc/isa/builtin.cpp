@@ -3,6 +3,7 @@
 #include "isa/builtin.h"
 
 #include "chip/core.h"
+#include "isa/simt_launch.h"
 
 namespace ascend::isa {
 
@@ -10,13 +11,16 @@ void vector_fault(const char* instruction, const char* what, const void* address
     if (!running_core) throw LaunchError(format("%s: %s (outside a kernel)", instruction, what));
     Core& core = *running_core;
     const auto offset = static_cast<const uint8_t*>(address) - core.ai.ub_of(core).at(0);
+    const std::string thread = simt_thread_name();
     core.fail(instruction, Pipe::V, __builtin_return_address(0),
-              format("%s; UB address 0x%llx", what, static_cast<long long>(offset)));
+              format("%s%s%s; UB address 0x%llx", thread.c_str(), thread.empty() ? "" : ": ", what, static_cast<long long>(offset)));
 }
 
 void device_assert_failed(const char* condition) {
     if (!running_core) throw LaunchError(format("assertion failed: %s (outside a kernel)", condition));
-    running_core->fail("assert", Pipe::S, __builtin_return_address(0), format("assertion failed: %s", condition));
+    const std::string thread = simt_thread_name();
+    running_core->fail("assert", thread.empty() ? Pipe::S : Pipe::V, __builtin_return_address(0),
+                       format("%s%sassertion failed: %s", thread.c_str(), thread.empty() ? "" : ": ", condition));
 }
 
 }  // namespace ascend::isa

@@ -36,6 +36,7 @@ inline void device_printf(const char* pattern, Args... args) {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-security"
     std::printf(pattern, printed(args)...);
+    std::fflush(stdout);  // Python's own output goes through another buffer
 #pragma GCC diagnostic pop
 }
 

@@ -11,6 +11,7 @@
 #include "isa/dma.h"
 #include "isa/fixpipe.h"
 #include "isa/load.h"
+#include "isa/scalar_gm.h"
 #include "isa/setup.h"
 #include "isa/simd.h"
 #include "isa/sync.h"

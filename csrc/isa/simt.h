@@ -1,24 +1,169 @@
 // SPDX-License-Identifier: MIT
-// SIMT built-ins that the wheel's templates mention. Executing SIMT functions is not implemented: these are declarations
-// of templates that no recorded program instantiates, so a kernel that does fails to link and names the function.
+// What may SIMT code call? Indices, barriers, warp exchanges, fences. Atomics: simt_atomic.h; scalar mathematics: simt_math.h.
+// Note "SIMT threads" in simt_launch.h says which threads take part. Sources: ascend950.md 5.2, tilelang_ascend.md 5.
 #pragma once
 
 #include "isa/builtin.h"
+#include "isa/simt_atomic.h"
+#include "isa/simt_launch.h"
+#include "isa/simt_math.h"
 #include "isa/simt_types.h"
 
-struct asc_thread_index {
-    operator int() const;
-};
 inline constexpr struct {
-    asc_thread_index x, y, z;
+    ascend::isa::SimtThreadIndex<ascend::isa::SimtAxisX> x;
+    ascend::isa::SimtThreadIndex<ascend::isa::SimtAxisY> y;
+    ascend::isa::SimtThreadIndex<ascend::isa::SimtAxisZ> z;
 } threadIdx{};
+inline constexpr struct {
+    ascend::isa::SimtExtent<ascend::isa::SimtAxisX> x;
+    ascend::isa::SimtExtent<ascend::isa::SimtAxisY> y;
+    ascend::isa::SimtExtent<ascend::isa::SimtAxisZ> z;
+} blockDim{};
+inline constexpr int warpSize = ascend::isa::kWarpThreads;
+inline uint32_t laneid() { return ascend::isa::simt.at.linear % ascend::isa::kWarpThreads; }
 
-void asc_syncthreads();
-template <typename T>
-T asc_shfl_xor(T value, int lane_mask);
-template <typename T>
-T asc_reduce_add(T value);
-template <typename T>
-T asc_reduce_max(T value);
-template <typename T>
-T asc_reduce_min(T value);
+// All threads that have not ended arrive before any goes on.
+ASCEND_SIM_INSTRUCTION void asc_syncthreads() { ascend::isa::simt_barrier(); }
+// Memory operations are performed at once and in order here.
+inline void asc_threadfence() {}
+inline void asc_threadfence_block() {}
+
+namespace ascend::isa {
+
+#define ASC_SITE const char *file = __builtin_FILE(), uint32_t line = __builtin_LINE()
+
+template <class F>
+void each_lane(uint32_t active, F f) {
+    for (uint32_t left = active; left; left &= left - 1) f(static_cast<int>(__builtin_ctz(left)));
+}
+
+// Lane i reads lane source(i); its own value where that lane lies outside its segment of `width` or takes no part.
+template <class Source>
+void shuffle(WarpExchange& warp, uint32_t active, Source source) {
+    each_lane(active, [&](int lane) {
+        const int width = warp.width[lane], first = lane / width * width;
+        const int64_t from = source(lane, first, width, warp.argument[lane]);
+        const bool reads = from >= first && from < first + width && (active >> from & 1);
+        warp.result[lane] = warp.value[reads ? from : lane];
+    });
+}
+inline void shuffle_index(WarpExchange& warp, uint32_t active) {
+    shuffle(warp, active, [](int, int first, int width, int argument) -> int64_t { return first + (argument & (width - 1)); });
+}
+inline void shuffle_up(WarpExchange& warp, uint32_t active) {
+    shuffle(warp, active, [](int lane, int, int, int argument) { return int64_t{lane} - static_cast<uint32_t>(argument); });
+}
+inline void shuffle_down(WarpExchange& warp, uint32_t active) {
+    shuffle(warp, active, [](int lane, int, int, int argument) { return int64_t{lane} + static_cast<uint32_t>(argument); });
+}
+inline void shuffle_xor(WarpExchange& warp, uint32_t active) {
+    shuffle(warp, active, [](int lane, int, int, int argument) { return int64_t{lane ^ argument}; });
+}
+
+[[noreturn, gnu::cold, gnu::visibility("default")]] void simt_width_fault(int width);
+
+template <class T>
+[[gnu::always_inline]] inline T exchange(ExchangeRule rule, T value, int argument, int width, const char* file, uint32_t line) {
+    if (width < 1 || width > 32 || (width & (width - 1))) [[unlikely]] simt_width_fault(width);
+    const uint32_t lane = laneid();
+    simt.exchange.value[lane] = simt_bits(value);
+    simt.exchange.argument[lane] = argument;
+    simt.exchange.width[lane] = width;
+    simt_exchange(rule, file, line);
+    return simt_value<T>(simt.exchange.result[lane]);
+}
+
+template <class T>
+concept simt_exchanged = std::is_trivially_copyable_v<T> && (sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8);
+template <class T>
+concept simt_reduced = std::is_same_v<T, float> || std::is_same_v<T, half> || std::is_same_v<T, bfloat16_t> ||
+                       (std::is_integral_v<T> && (sizeof(T) == 4 || sizeof(T) == 8));
+
+template <class T>
+using WideLane = std::conditional_t<std::is_integral_v<T>, T, float>;
+
+template <class T>
+struct SumOfLanes {
+    static constexpr T identity() { return T(0); }
+    static T combine(T a, T b) { return a + b; }
+};
+// As SIMD maxima: NaN propagates, -0 orders below +0.
+template <class T>
+struct MaximumOfLanes {
+    static constexpr T identity() { return std::is_integral_v<T> ? std::numeric_limits<T>::min() : -std::numeric_limits<T>::infinity(); }
+    static T combine(T a, T b) { return simt_maximum(a, b); }
+};
+template <class T>
+struct MinimumOfLanes {
+    static constexpr T identity() { return std::is_integral_v<T> ? std::numeric_limits<T>::max() : std::numeric_limits<T>::infinity(); }
+    static T combine(T a, T b) { return simt_minimum(a, b); }
+};
+
+// A balanced tree over the 32 lanes, neighbours first; lanes that take no part count as the identity. 16-bit floats are
+// combined in fp32 and rounded once.
+template <class T, template <class> class Operation>
+void reduce_lanes(WarpExchange& warp, uint32_t active) {
+    using W = WideLane<T>;
+    W sums[kWarpThreads];
+    for (int lane = 0; lane < static_cast<int>(kWarpThreads); ++lane)
+        sums[lane] = active >> lane & 1 ? W(simt_value<T>(warp.value[lane])) : Operation<W>::identity();
+    for (int count = kWarpThreads / 2; count; count /= 2)
+        for (int i = 0; i < count; ++i) sums[i] = Operation<W>::combine(sums[2 * i], sums[2 * i + 1]);
+    const uint64_t result = simt_bits(T(sums[0]));
+    each_lane(active, [&](int lane) { warp.result[lane] = result; });
+}
+
+inline void ballot(WarpExchange& warp, uint32_t active) {
+    uint32_t votes = 0;
+    each_lane(active, [&](int lane) { votes |= uint32_t{warp.value[lane] != 0} << lane; });
+    each_lane(active, [&](int lane) { warp.result[lane] = uint64_t{active} << 32 | votes; });
+}
+inline void meet(WarpExchange&, uint32_t) {}
+
+}  // namespace ascend::isa
+
+// ---- warp exchanges: 32 threads, those that arrive together ----------------------------------------------------------------
+
+template <ascend::isa::simt_exchanged T>
+ASCEND_SIM_INSTRUCTION T asc_shfl(T value, int source_lane, int width = 32, ASC_SITE) {
+    return ascend::isa::exchange(ascend::isa::shuffle_index, value, source_lane, width, file, line);
+}
+template <ascend::isa::simt_exchanged T>
+ASCEND_SIM_INSTRUCTION T asc_shfl_up(T value, uint32_t delta, int width = 32, ASC_SITE) {
+    return ascend::isa::exchange(ascend::isa::shuffle_up, value, static_cast<int>(delta), width, file, line);
+}
+template <ascend::isa::simt_exchanged T>
+ASCEND_SIM_INSTRUCTION T asc_shfl_down(T value, uint32_t delta, int width = 32, ASC_SITE) {
+    return ascend::isa::exchange(ascend::isa::shuffle_down, value, static_cast<int>(delta), width, file, line);
+}
+template <ascend::isa::simt_exchanged T>
+ASCEND_SIM_INSTRUCTION T asc_shfl_xor(T value, int lane_mask, int width = 32, ASC_SITE) {
+    return ascend::isa::exchange(ascend::isa::shuffle_xor, value, lane_mask, width, file, line);
+}
+template <ascend::isa::simt_reduced T>
+ASCEND_SIM_INSTRUCTION T asc_reduce_add(T value, ASC_SITE) {
+    return ascend::isa::exchange(ascend::isa::reduce_lanes<T, ascend::isa::SumOfLanes>, value, 0, 32, file, line);
+}
+template <ascend::isa::simt_reduced T>
+ASCEND_SIM_INSTRUCTION T asc_reduce_max(T value, ASC_SITE) {
+    return ascend::isa::exchange(ascend::isa::reduce_lanes<T, ascend::isa::MaximumOfLanes>, value, 0, 32, file, line);
+}
+template <ascend::isa::simt_reduced T>
+ASCEND_SIM_INSTRUCTION T asc_reduce_min(T value, ASC_SITE) {
+    return ascend::isa::exchange(ascend::isa::reduce_lanes<T, ascend::isa::MinimumOfLanes>, value, 0, 32, file, line);
+}
+// Bit i: thread i takes part and its predicate is not zero.
+ASCEND_SIM_INSTRUCTION uint32_t asc_ballot(int32_t predicate, ASC_SITE) {
+    return static_cast<uint32_t>(ascend::isa::exchange(ascend::isa::ballot, uint64_t(predicate != 0), 0, 32, file, line));
+}
+ASCEND_SIM_INSTRUCTION int32_t asc_any(int32_t predicate, ASC_SITE) {
+    return static_cast<uint32_t>(ascend::isa::exchange(ascend::isa::ballot, uint64_t(predicate != 0), 0, 32, file, line)) != 0;
+}
+ASCEND_SIM_INSTRUCTION int32_t asc_all(int32_t predicate, ASC_SITE) {
+    return static_cast<uint32_t>(ascend::isa::exchange(ascend::isa::ballot, uint64_t(predicate == 0), 0, 32, file, line)) == 0;
+}
+// The threads of the warp that are here together.
+ASCEND_SIM_INSTRUCTION uint32_t asc_activemask(ASC_SITE) {
+    return static_cast<uint32_t>(ascend::isa::exchange(ascend::isa::ballot, uint64_t{0}, 0, 32, file, line) >> 32);
+}
+ASCEND_SIM_INSTRUCTION void asc_syncwarp(ASC_SITE) { ascend::isa::simt_exchange(ascend::isa::meet, file, line); }

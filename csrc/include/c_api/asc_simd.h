@@ -8,6 +8,7 @@
 #include "isa/fixpipe.h"
 #include "isa/img2col.h"
 #include "isa/load.h"
+#include "isa/scalar_gm.h"
 #include "isa/setup.h"
 #include "isa/simd.h"
 #include "isa/sync.h"

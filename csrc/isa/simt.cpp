@@ -1,0 +1,472 @@
+// SPDX-License-Identifier: MIT
+// Which SIMT thread runs next, and on which stack? Note "SIMT threads" in simt_launch.h.
+#include "isa/simt_launch.h"
+
+#include <sys/mman.h>
+
+#include <exception>
+#include <memory>
+#include <new>
+#include <utility>
+
+#include "chip/launch.h"
+#include "chip/trap.h"
+#include "isa/instruction.h"
+
+// The switch between stacks saves what a call preserves, but for the floating-point modes, which kernel code does not change.
+#if defined(__x86_64__)
+asm(R"(
+    .text
+    .globl ascend_simt_switch
+    .hidden ascend_simt_switch
+    .type ascend_simt_switch, @function
+ascend_simt_switch:
+    pushq %rbp
+    pushq %rbx
+    pushq %r12
+    pushq %r13
+    pushq %r14
+    pushq %r15
+    movq %rsp, (%rdi)
+    movq %rsi, %rsp
+    popq %r15
+    popq %r14
+    popq %r13
+    popq %r12
+    popq %rbx
+    popq %rbp
+    ret
+    .size ascend_simt_switch, .-ascend_simt_switch
+
+    .globl ascend_simt_start
+    .hidden ascend_simt_start
+    .type ascend_simt_start, @function
+ascend_simt_start:
+    .cfi_startproc
+    .cfi_undefined rip
+    call *%rbx
+    ud2
+    .cfi_endproc
+    .size ascend_simt_start, .-ascend_simt_start
+)");
+#elif defined(__aarch64__)
+asm(R"(
+    .text
+    .globl ascend_simt_switch
+    .hidden ascend_simt_switch
+    .type ascend_simt_switch, %function
+ascend_simt_switch:
+    sub sp, sp, #160
+    stp x19, x20, [sp, #0]
+    stp x21, x22, [sp, #16]
+    stp x23, x24, [sp, #32]
+    stp x25, x26, [sp, #48]
+    stp x27, x28, [sp, #64]
+    stp x29, x30, [sp, #80]
+    stp d8, d9, [sp, #96]
+    stp d10, d11, [sp, #112]
+    stp d12, d13, [sp, #128]
+    stp d14, d15, [sp, #144]
+    mov x9, sp
+    str x9, [x0]
+    mov sp, x1
+    ldp x19, x20, [sp, #0]
+    ldp x21, x22, [sp, #16]
+    ldp x23, x24, [sp, #32]
+    ldp x25, x26, [sp, #48]
+    ldp x27, x28, [sp, #64]
+    ldp x29, x30, [sp, #80]
+    ldp d8, d9, [sp, #96]
+    ldp d10, d11, [sp, #112]
+    ldp d12, d13, [sp, #128]
+    ldp d14, d15, [sp, #144]
+    add sp, sp, #160
+    ret
+    .size ascend_simt_switch, .-ascend_simt_switch
+
+    .globl ascend_simt_start
+    .hidden ascend_simt_start
+    .type ascend_simt_start, %function
+ascend_simt_start:
+    .cfi_startproc
+    .cfi_undefined x30
+    blr x19
+    brk #0
+    .cfi_endproc
+    .size ascend_simt_start, .-ascend_simt_start
+)");
+#endif
+
+extern "C" void ascend_simt_switch(void** save_sp, void* load_sp);
+extern "C" void ascend_simt_start();
+
+namespace ascend::isa {
+
+__thread SimtState simt __attribute__((tls_model("initial-exec"), visibility("default")));
+
+namespace {
+
+constexpr size_t kStackBytes = 64 * 1024;   // with the guard page below; the chip gives a thread 1152 bytes
+constexpr size_t kPageBytes = 4096;
+constexpr uint32_t kMaxWarps = kMaxSimtThreads / kWarpThreads;
+
+// Stacks of one host thread. Neighbours begin at different places in their pages: else all of them would compete for the same
+// few lines of the cache.
+class Stacks {
+public:
+    Stacks() {
+        base_ = static_cast<char*>(mmap(nullptr, kStackBytes * kMaxSimtThreads, PROT_READ | PROT_WRITE,
+                                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0));
+        if (base_ == MAP_FAILED) throw std::bad_alloc();
+    }
+    ~Stacks() { munmap(base_, kStackBytes * kMaxSimtThreads); }
+    Stacks(const Stacks&) = delete;
+    Stacks& operator=(const Stacks&) = delete;
+
+    // A stack on which `main` begins when it is switched to.
+    void* fresh(uint32_t index, void (*main)()) {
+        char* bottom = base_ + index * kStackBytes;
+        if (index >= guarded_) {  // where the host allows no more mappings, without
+            mprotect(bottom, kPageBytes, PROT_NONE);
+            guarded_ = index + 1;
+        }
+        auto* sp = reinterpret_cast<uint64_t*>(bottom + kStackBytes - index * 11 % 64 * 64);
+#if defined(__x86_64__)
+        *--sp = 0;
+        *--sp = 0;
+        *--sp = reinterpret_cast<uint64_t>(&ascend_simt_start);
+        *--sp = 0;                                   // rbp
+        *--sp = reinterpret_cast<uint64_t>(main);    // rbx
+        for (int i = 0; i < 4; ++i) *--sp = 0;
+#else
+        sp -= 20;
+        for (int i = 0; i < 20; ++i) sp[i] = 0;
+        sp[0] = reinterpret_cast<uint64_t>(main);                  // x19
+        sp[11] = reinterpret_cast<uint64_t>(&ascend_simt_start);   // x30
+#endif
+        return sp;
+    }
+    bool owns(const void* p) const { return offset(p) < kStackBytes * kMaxSimtThreads; }
+    bool is_guard(const void* p) const { return owns(p) && offset(p) % kStackBytes < kPageBytes; }
+
+private:
+    size_t offset(const void* p) const { return reinterpret_cast<size_t>(p) - reinterpret_cast<size_t>(base_); }
+    char* base_ = nullptr;
+    uint32_t guarded_ = 0;
+};
+
+struct Warp {
+    uint32_t ended, ready, in_exchange, at_barrier;  // bits of threads; `ready` to go on where they wait
+};
+
+// Where a waiting thread waits.
+struct Wait {
+    void* sp;
+    ExchangeRule rule;
+    const char* file;
+    uint32_t line;
+};
+
+struct Scheduler {
+    Core* core = nullptr;
+    const void* pc = nullptr;
+    SimtLoop loop = nullptr;
+    const void* body = nullptr;
+    uint32_t threads = 0, warps = 0, warp = 0, begun_warps = 0, ended = 0;
+    uint32_t stacks_used = 0, idle_count = 0;
+    uint32_t waits = 0;
+    std::exception_ptr error;
+    void* core_sp = nullptr;             // of the core's own stack, if no thread of ours is on it
+    void** core_position = nullptr;      // where its position is kept, while another one runs
+    std::unique_ptr<Stacks> stacks;
+    Warp of_warp[kMaxWarps];
+    Wait of_thread[kMaxSimtThreads];
+    void* idle[kMaxSimtThreads];         // stacks whose threads have ended, where they stand
+
+    bool is_core_stack() const {
+        char here;
+        return !stacks || !stacks->owns(&here);
+    }
+    Wait& current() { return of_thread[simt.at.linear]; }
+    void set_index(uint32_t linear) {
+        simt.at = {linear % simt.dim_x, linear / simt.dim_x % simt.dim_y, linear / simt.dim_x / simt.dim_y, linear};
+    }
+    uint32_t threads_of(uint32_t w) const { return std::min(kWarpThreads, threads - w * kWarpThreads); }
+    uint32_t all_of(uint32_t w) const { return threads_of(w) == 32 ? ~0u : (1u << threads_of(w)) - 1; }
+
+    void begin_warp(uint32_t w) {
+        warp = w;
+        begun_warps = w + 1;
+        of_warp[w] = {};
+        simt.next = w * kWarpThreads;
+        simt.end = simt.next + threads_of(w);
+        simt.has_waited = 0;
+    }
+    // The threads of this warp that ended while it was a plain loop; the one that runs is not among them.
+    void note_waiting() {
+        if (simt.has_waited) return;
+        simt.has_waited = 1;
+        const uint32_t lane = simt.at.linear % kWarpThreads;
+        of_warp[warp].ended = lane ? (1u << lane) - 1 : 0;
+        ended += lane;
+    }
+
+    enum class Kind { begin, resume, none };
+    struct Choice {
+        Kind kind;
+        uint32_t thread;
+    };
+    Choice choose();
+    void run_exchange(Warp& w);
+    void wait_here();
+    void check_time();
+};
+
+// Scheduler and stacks are several hundred KB: of each host thread that has run SIMT code.
+thread_local std::unique_ptr<Scheduler> own_scheduler;
+thread_local Scheduler* scheduler [[gnu::tls_model("initial-exec")]] = nullptr;
+
+// Completes one exchange of the warp, of the threads that wait at its first place in the source.
+void Scheduler::run_exchange(Warp& w) {
+    const uint32_t base = warp * kWarpThreads;
+    uint32_t first = static_cast<uint32_t>(__builtin_ctz(w.in_exchange));
+    for (uint32_t left = w.in_exchange & (w.in_exchange - 1); left; left &= left - 1) {
+        const auto lane = static_cast<uint32_t>(__builtin_ctz(left));
+        const Wait &a = of_thread[base + lane], &b = of_thread[base + first];
+        if (a.line < b.line) first = lane;
+    }
+    const Wait& chosen = of_thread[base + first];
+    uint32_t group = 0;
+    for (uint32_t left = w.in_exchange; left; left &= left - 1) {
+        const auto lane = static_cast<uint32_t>(__builtin_ctz(left));
+        const Wait& wait = of_thread[base + lane];
+        if (wait.rule == chosen.rule && wait.line == chosen.line &&
+            (wait.file == chosen.file || std::strcmp(wait.file, chosen.file) == 0))
+            group |= 1u << lane;
+    }
+    chosen.rule(simt.exchange, group);
+    ++simt.counts.exchanges;
+    w.in_exchange &= ~group;
+    w.ready |= group;
+}
+
+// What runs next: a thread that has not begun, or one that may go on. None: all have ended.
+Scheduler::Choice Scheduler::choose() {
+    for (;;) {
+        if (simt.next < simt.end) return {Kind::begin, simt.next++};
+        Warp& w = of_warp[warp];
+        if (!w.ready && w.in_exchange) run_exchange(w);
+        if (w.ready) {
+            const uint32_t lane = simt.at.linear % kWarpThreads;
+            const bool self = simt.at.linear / kWarpThreads == warp && (w.ready >> lane & 1);
+            const uint32_t chosen = self ? lane : static_cast<uint32_t>(__builtin_ctz(w.ready));
+            w.ready &= ~(1u << chosen);
+            return {Kind::resume, warp * kWarpThreads + chosen};
+        }
+        // This warp is at the barrier, or has ended.
+        if (begun_warps < warps) {
+            begin_warp(begun_warps);
+            continue;
+        }
+        if (ended == threads) return {Kind::none, 0};
+        uint32_t next = warp + 1;
+        while (next < warps && !of_warp[next].ready) ++next;
+        if (next == warps) {  // everybody has arrived
+            for (uint32_t i = 0; i < warps; ++i) {
+                of_warp[i].ready = of_warp[i].at_barrier;
+                of_warp[i].at_barrier = 0;
+            }
+            ++simt.counts.barriers;
+            next = 0;
+            while (!of_warp[next].ready) ++next;
+        }
+        warp = next;
+        simt.has_waited = 1;
+    }
+}
+
+void Scheduler::check_time() {
+    if (core->ai.launch->is_past_time_limit())
+        core->fail("asc_vf_call", Pipe::V, pc, format("still running after %.0f s, the limit set by DG_JIT_LAUNCH_TIMEOUT",
+                                                      core->ai.launch->time_limit_s()));
+}
+
+void stack_main();
+
+// Leaves the running stack, whose position goes to *save, for the choice.
+void switch_to(Scheduler& s, void** save, Scheduler::Choice choice) {
+    if (choice.kind == Scheduler::Kind::resume) {
+        ascend_simt_switch(save, s.of_thread[choice.thread].sp);
+        return;
+    }
+    s.set_index(choice.thread);
+    void* target;
+    if (s.idle_count) {
+        target = s.idle[--s.idle_count];
+    } else {
+        if (!s.stacks) s.stacks = std::make_unique<Stacks>();
+        target = s.stacks->fresh(s.stacks_used++, stack_main);
+    }
+    ascend_simt_switch(save, target);
+}
+
+// The core's stack learns of an error of another one here, wherever it waits.
+void rethrow_error(Scheduler& s) {
+    if (s.error) std::rethrow_exception(std::exchange(s.error, nullptr));
+}
+
+void Scheduler::wait_here() {
+    if ((++waits & 0xffff) == 0) check_time();
+    const SimtIndex mine = simt.at;
+    const Choice choice = choose();
+    if (choice.kind == Kind::resume && choice.thread == mine.linear) return;
+    void** position = &of_thread[mine.linear].sp;
+    if (is_core_stack()) core_position = position;
+    switch_to(*this, position, choice);
+    simt.at = mine;
+    rethrow_error(*this);
+}
+
+// First function on a stack of ours. An error cannot pass from stack to stack by itself: it is handed to the core's.
+void stack_main() {
+    Scheduler& s = *scheduler;
+    try {
+        s.loop(s.body);
+    } catch (...) {
+        s.error = std::current_exception();
+    }
+    void* nowhere;
+    ascend_simt_switch(&nowhere, *s.core_position);
+    __builtin_unreachable();
+}
+
+bool owns_stack(const void* sp) { return scheduler && simt.is_running && scheduler->stacks && scheduler->stacks->owns(sp); }
+bool is_stack_guard(const void* p) { return scheduler && simt.is_running && scheduler->stacks && scheduler->stacks->is_guard(p); }
+
+// A trap ends the fiber without unwinding.
+void forget_launch() {
+    if (!simt.is_running) return;
+    simt.is_running = 0;
+    scheduler->error = nullptr;
+}
+
+const bool hooked = (set_trap_context({owns_stack, is_stack_guard, simt_thread_name, forget_launch, kStackBytes / 1024}), true);
+
+const uint16_t op_simt = register_op("asc_vf_call", [](Core&, const Record&) {});
+
+struct Running {
+    explicit Running(Scheduler& s) : s_(s) { simt.is_running = 1; }
+    ~Running() {
+        simt.is_running = 0;
+        s_.error = nullptr;
+    }
+    Scheduler& s_;
+};
+
+}  // namespace
+
+std::string simt_thread_name() {
+    if (!simt.is_running) return {};
+    return format("thread (%u, %u, %u)", simt.at.x, simt.at.y, simt.at.z);
+}
+
+void simt_width_fault(int width) {
+    running_core->fail("warp exchange", Pipe::V, __builtin_return_address(0),
+                       format("width = %d; accepted are 1, 2, 4, 8, 16 and 32 lanes (%s)", width, simt_thread_name().c_str()));
+}
+
+void simt_barrier() {
+    if (!simt.is_running) [[unlikely]]
+        running_core->fail("asc_syncthreads", Pipe::V, __builtin_return_address(0), "called outside a SIMT function");
+    Scheduler& s = *scheduler;
+    s.note_waiting();
+    s.of_warp[s.warp].at_barrier |= 1u << simt.at.linear % kWarpThreads;
+    s.wait_here();
+}
+
+void simt_exchange(ExchangeRule rule, const char* file, uint32_t line) {
+    if (!simt.is_running) [[unlikely]]
+        running_core->fail("warp exchange", Pipe::V, __builtin_return_address(0), "called outside a SIMT function");
+    Scheduler& s = *scheduler;
+    s.note_waiting();
+    Wait& wait = s.current();
+    wait.rule = rule;
+    wait.file = file;
+    wait.line = line;
+    s.of_warp[s.warp].in_exchange |= 1u << simt.at.linear % kWarpThreads;
+    s.wait_here();
+}
+
+bool simt_thread_ended() {
+    Scheduler& s = *scheduler;
+    if (simt.has_waited) {
+        s.of_warp[s.warp].ended |= 1u << simt.at.linear % kWarpThreads;
+        ++s.ended;
+    } else if (simt.next >= simt.end) {
+        s.ended += s.threads_of(s.warp);  // nobody in this warp has waited
+    }
+    const Scheduler::Choice choice = s.choose();
+    if (choice.kind == Scheduler::Kind::begin) {
+        s.set_index(choice.thread);
+        return true;
+    }
+    const bool is_core_stack = s.is_core_stack();
+    if (choice.kind == Scheduler::Kind::none) {
+        if (is_core_stack) return false;
+        void* nowhere;
+        ascend_simt_switch(&nowhere, *s.core_position);
+        __builtin_unreachable();
+    }
+    // This stack is free: for another thread, or, the core's, until the end. The switch fills the slot.
+    void** slot = is_core_stack ? &s.core_sp : &s.idle[s.idle_count++];
+    if (is_core_stack) s.core_position = slot;
+    ascend_simt_switch(slot, s.of_thread[choice.thread].sp);
+    if (!is_core_stack) return true;
+    rethrow_error(s);
+    return false;
+}
+
+void simt_launch(uint32_t x, uint32_t y, uint32_t z, SimtLoop loop, const void* body, const void* pc) {
+    const Issue issue{this_core(), "asc_vf_call", Pipe::V, pc};
+    issue.on(CoreKind::aiv0);
+    const uint64_t threads = uint64_t{x} * y * z;
+    if (threads < 1 || threads > kMaxSimtThreads || x > kMaxSimtThreads || y > kMaxSimtThreads || z > kMaxSimtThreads)
+        issue.fail(format("%u x %u x %u threads; a function runs 1 to %u", x, y, z, kMaxSimtThreads));
+    if (simt.is_running) issue.fail("a SIMT function cannot start another one");
+    if (!own_scheduler) {
+        own_scheduler = std::make_unique<Scheduler>();
+        scheduler = own_scheduler.get();
+    }
+    Scheduler& s = *scheduler;
+    s.core = &issue.core;
+    s.pc = pc;
+    s.loop = loop;
+    s.body = body;
+    s.threads = static_cast<uint32_t>(threads);
+    s.warps = (s.threads + kWarpThreads - 1) / kWarpThreads;
+    s.ended = s.stacks_used = s.idle_count = 0;
+    s.error = nullptr;
+    simt.dim_x = x;
+    simt.dim_y = y;
+    simt.dim_z = z;
+    simt.ub_begin = reinterpret_cast<uint64_t>(issue.core.ai.ub_of(issue.core).at(0));
+    simt.counts = {};
+    simt.last_atomic = 0;
+    issue.core.flush_pending_vector_work();
+    s.begin_warp(0);
+    simt.at = {0, 0, 0, simt.next++};
+    {
+        const Running running(s);
+        loop(body);
+    }
+    Record record{};
+    record.op = op_simt;
+    record.pipe = Pipe::V;
+    record.path = Path::simt;
+    record.amount = s.threads;
+    record.simt = {simt.counts.operations, simt.counts.gm_bytes, s.threads, simt.counts.barriers, simt.counts.exchanges,
+                   simt.counts.ub_atomics, simt.counts.gm_atomics, simt.counts.gm_atomics_again};
+    issue.core.issue(record, pc);
+}
+
+}  // namespace ascend::isa

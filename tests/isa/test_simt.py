@@ -1,0 +1,367 @@
+# SPDX-License-Identifier: MIT
+"""Do SIMT threads see the right indices, meet at barriers, exchange values in warps, and update memory atomically? Oracles: numpy, by brute force.
+
+And what does a broken one get, and what does it cost?
+"""
+
+import math
+import re
+from pathlib import Path
+
+import ascend_sim
+import ml_dtypes
+import numpy as np
+import pytest
+import torch
+from ascend_sim import _C, jit
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.simd import DTYPES, edge_values, random_values, same
+
+SOURCE = Path(__file__).with_name("simt_kernels.cpp")
+TEXT = SOURCE.read_text()
+LINES = {match[1]: number for number, line in enumerate(TEXT.splitlines(), 1) if (match := re.search(r"// @(\w+)$", line))}
+NAMES = {name: "vector" for name in re.findall(r"^VECTOR\((\w+)\)", TEXT, re.MULTILINE)} | {"on_cube": "cube"}
+for macro, forms in (("FOR_TYPE", ("shuffle_{}", "reduce_{}")), ("ATOMICS", ("atomic_ub_{}", "atomic_gm_{}"))):
+    NAMES |= {form.format(suffix): "vector" for suffix in re.findall(rf"^{macro}\((\w+), \w+\)$", TEXT, re.MULTILINE) for form in forms}
+THREADS = (1, 2, 31, 32, 33, 100, 1024, 2048)
+TORCH = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "s32": torch.int32, "u32": torch.uint32, "s64": torch.int64, "u64": torch.uint64}
+DTYPES = DTYPES | {"u64": np.uint64}
+
+
+@pytest.fixture(scope="module")
+def kernels():
+    return jit.compile_all(SOURCE, NAMES, include_dirs=())
+
+
+def npu(array):
+    """A numpy array of any of our types as an npu tensor of the same bytes."""
+    kind = {np.dtype(v): TORCH[k] for k, v in DTYPES.items() if k in TORCH}[array.dtype]
+    return torch.frombuffer(bytearray(array.tobytes()), dtype=kind).reshape(array.shape).npu()
+
+
+def back(tensor, dtype):
+    return np.frombuffer(tensor.cpu().contiguous().view(torch.uint8).numpy().tobytes(), dtype).reshape(tuple(tensor.shape))
+
+
+def values(suffix, count, seed):
+    return np.resize(np.concatenate([edge_values(suffix) if suffix != "u64" else np.array([0, 1, 2**64 - 1], np.uint64),
+                                     random_values(suffix, 64, seed) if suffix != "u64" else np.random.default_rng(seed).integers(0, 2**64, 64, np.uint64)]), count)
+
+
+# ---- indices and barriers -----------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("x, y, z", [(1, 1, 1), (7, 1, 1), (32, 4, 2), (5, 3, 11), (1, 1, 64), (1, 2048, 1), (2048, 1, 1)])
+def test_each_thread_has_its_indices(kernels, x, y, z):
+    out = torch.full((2, x * y * z, 8), -1, dtype=torch.int32).npu()
+    kernels["indices"][2](out, x, y, z)
+    linear = np.arange(x * y * z)
+    expected = np.stack([linear % x, linear // x % y, linear // x // y, linear % 32, *(np.full_like(linear, v) for v in (x, y, z, 0))], 1)
+    for block in (0, 1):
+        expected[:, 7] = block
+        np.testing.assert_array_equal(out[block].cpu().numpy(), expected)
+
+
+@pytest.mark.parametrize("threads", THREADS)
+def test_all_threads_meet_at_a_barrier(kernels, threads):
+    x = torch.randint(-1000, 1000, (threads,), dtype=torch.int32, generator=torch.Generator().manual_seed(1))
+    out = torch.zeros(threads, dtype=torch.int32).npu()
+    kernels["barriers"][1](x.npu(), out, threads, 5)
+    assert out.cpu().equal(x.roll(-5) + 10)
+
+
+@pytest.mark.parametrize("threads", [1, 40, 100])
+def test_threads_that_have_ended_hold_nobody_up(kernels, threads):
+    out = torch.zeros(threads, dtype=torch.int32).npu()
+    kernels["leaving"][1](out, threads)
+    i = torch.arange(threads)
+    # When thread i has counted to i, the last one, which runs behind it, stands at i or has counted once more.
+    assert torch.isin(out.cpu() - 2 * i, torch.tensor([0, 1])).all() and out[-1].item() == 2 * (threads - 1)
+
+
+# ---- exchanges ----------------------------------------------------------------------------------------------------------
+
+def shuffled(x, argument, kind, width):
+    """By the definition: lane i of a segment of `width` reads lane a, i - a, i + a or i ^ a; its own value outside the segment or the threads."""
+    out = x.copy()
+    for i in range(len(x)):
+        warp, lane, a = i // 32 * 32, i % 32, int(argument[i])
+        first = lane // width * width
+        unsigned = a % 2**32
+        source = (first + a % width, lane - unsigned, lane + unsigned, lane ^ a)[kind]
+        if first <= source < first + width and warp + source < len(x):
+            out[i] = x[warp + source]
+    return out
+
+
+@pytest.mark.parametrize("suffix", ["f32", "f16", "bf16", "s32", "u32", "s64"])
+@pytest.mark.parametrize("kind", range(4), ids=["asc_shfl", "asc_shfl_up", "asc_shfl_down", "asc_shfl_xor"])
+def test_shuffle(kernels, suffix, kind):
+    for threads, width in ((33, 32), (64, 8), (1, 32), (96, 16), (50, 2), (64, 1)):
+        x = values(suffix, threads, seed=kind)
+        argument = np.resize(np.concatenate([np.array([0, 1, 5, 31, 32, 33, -1, 2**31 - 1, -(2**31)]), np.random.default_rng(threads).integers(-3, 35, 50)]),
+                             threads).astype(np.int32)
+        out = npu(np.zeros_like(x))
+        kernels[f"shuffle_{suffix}"][1](npu(x), out, npu(argument), threads, kind, width)
+        got, expected = back(out, x.dtype), shuffled(x, argument, kind, width)
+        assert got.tobytes() == expected.tobytes(), (threads, width)
+
+
+def tree(x, combine, identity):
+    lanes = list(x) + [identity] * (32 - len(x))
+    while len(lanes) > 1:
+        lanes = [combine(a, b) for a, b in zip(lanes[::2], lanes[1::2], strict=True)]
+    return lanes[0]
+
+
+@pytest.mark.parametrize("suffix", ["f32", "f16", "bf16", "s32", "u32", "s64"])
+@pytest.mark.parametrize("kind", range(3), ids=["asc_reduce_add", "asc_reduce_max", "asc_reduce_min"])
+def test_reduction_of_a_warp(kernels, suffix, kind):
+    """Sums: a tree of neighbours, 16-bit floats in fp32 with one rounding; extremes: NaN propagates, -0 below +0."""
+    is_float = suffix in ("f32", "f16", "bf16")
+    dtype = np.dtype(DTYPES[suffix])
+    for threads, seed in ((32, 0), (70, 1), (1, 2), (2048, 3)):
+        x = values(suffix, threads, seed)
+        if seed == 3 and is_float:
+            x = np.random.default_rng(3).standard_normal(threads).astype(dtype)
+        if seed == 1 and is_float:
+            x[:32] = np.array([0.0, -0.0] * 16).astype(dtype)
+        out = npu(np.zeros_like(x))
+        kernels[f"reduce_{suffix}"][1](npu(x), out, threads, kind)
+        wide = x.astype(np.float32) if is_float else x
+        expected = np.empty_like(x)
+        with np.errstate(all="ignore"):
+            for begin in range(0, threads, 32):
+                part = wide[begin:begin + 32]
+                if kind == 0:
+                    one = tree(part, lambda a, b: a + b, wide.dtype.type(0))
+                elif is_float and np.isnan(part).any():
+                    one = np.float32(np.nan)
+                elif is_float:
+                    one = sorted(part, key=lambda v: (float(v), not np.signbit(v)))[-1 if kind == 1 else 0]
+                else:
+                    one = part.max() if kind == 1 else part.min()
+                expected[begin:begin + 32] = np.asarray(one).astype(dtype)
+        assert same(back(out, dtype), expected).all(), threads
+
+
+@pytest.mark.parametrize("threads", [1, 32, 45, 2048])
+def test_votes(kernels, threads):
+    for probability in (0.0, 0.5, 1.0):
+        x = (np.random.default_rng(threads).random(threads) < probability).astype(np.int32) * -7
+        out = torch.zeros(threads, 4, dtype=torch.uint32).npu()
+        kernels["votes"][1](npu(x), out, threads)
+        for i in range(threads):
+            warp = x[i // 32 * 32 : i // 32 * 32 + 32]
+            ballot = sum(1 << lane for lane, v in enumerate(warp) if v)
+            assert out[i].tolist() == [ballot, int(ballot != 0), int((warp != 0).all()), (1 << len(warp)) - 1] if i % 37 == 0 else True
+
+
+@pytest.mark.parametrize("threads", [32, 40, 128])
+def test_threads_that_diverge_exchange_with_those_in_the_same_place(kernels, threads):
+    out = torch.zeros(threads, 6, dtype=torch.int32).npu()
+    kernels["divergence"][1](out, threads)
+    got = out.tolist()
+    for i in range(threads):
+        warp = range(i // 32 * 32, min(i // 32 * 32 + 32, threads))
+        first, lane = warp[0], i % 32
+        live = [t for t in warp if t % 32 != 7]
+        expected = [sum(t for t in warp if t % 32 < 20) if lane < 20 else -1, sum(warp),
+                    sum(len([t for t in warp if t % 4 > step]) for step in range(lane % 4)), warp[-1]]
+        expected += [-1, -1] if lane == 7 else [
+            # the lane that is read must be in the same branch: odd lanes read 2, which is even, and even ones 1, which is odd
+            i, sum(1 << t % 32 for t in live)]
+        assert got[i][:4] == expected[:4] and got[i][4:] == [v if v < 2**31 else v - 2**32 for v in expected[4:]], (i, first)
+
+
+# ---- atomics ------------------------------------------------------------------------------------------------------------
+
+KINDS = ("add", "sub", "max", "min", "exch", "and", "or", "xor", "inc", "dec", "cas")
+
+
+def atomic(kind, old, value, thread, dtype):
+    """One update in the type, by numpy."""
+    with np.errstate(all="ignore"):
+        if kind == "add":
+            return dtype.type(np.float32(old) + np.float32(value)) if dtype.itemsize == 2 else old + value
+        if kind == "sub":
+            return dtype.type(np.float32(old) - np.float32(value)) if dtype.itemsize == 2 else old - value
+        if kind in ("max", "min"):
+            pair = [old, value]
+            for v in pair:
+                if v != v:
+                    return v
+            return sorted(pair, key=lambda v: (float(v) if dtype.kind in "fV" else int(v), not np.signbit(np.float32(v)) if dtype.kind in "fV" else 0))[kind == "max"]
+        simple = {"exch": lambda: value, "and": lambda: old & value, "or": lambda: old | value, "xor": lambda: old ^ value,
+                  "inc": lambda: dtype.type(0) if old >= value else old + dtype.type(1),
+                  "dec": lambda: value if old == 0 or old > value else old - dtype.type(1),
+                  "cas": lambda: dtype.type(thread) if old == value else old}
+        return simple[kind]()
+
+
+@pytest.mark.parametrize("suffix", ["f32", "f16", "bf16", "s32", "u32", "s64", "u64"])
+@pytest.mark.parametrize("memory", ["ub", "gm"])
+def test_atomics_of_one_core_are_the_updates_in_the_order_of_its_threads(kernels, suffix, memory):
+    dtype = np.dtype(DTYPES[suffix])
+    threads, targets = 100, 7
+    for number, kind in enumerate(KINDS):
+        if number > 4 and suffix in ("f32", "f16", "bf16"):
+            break
+        x, start = values(suffix, threads, number), values(suffix, targets, number + 50)
+        if kind == "cas":
+            x[::2] = start[np.arange(threads)[::2] % targets]
+        target, old = npu(start), npu(np.zeros_like(x))
+        kernels[f"atomic_{memory}_{suffix}"][1](target, npu(x), old, threads, number, targets)
+        now, before = start.copy(), np.zeros_like(x)
+        for i in range(threads):
+            before[i] = now[i % targets]
+            now[i % targets] = atomic(kind, now[i % targets], x[i], i, dtype)
+        assert same(back(old, dtype), before).all() and same(back(target, dtype), now).all(), kind
+
+
+@pytest.mark.parametrize("suffix", ["s32", "f32"])
+def test_atomics_of_many_cores_lose_nothing(kernels, suffix):
+    blocks, threads = 64, 256
+    x = torch.randint(0, 4, (blocks * threads,), dtype=torch.int32).to(TORCH[suffix])    # exact in fp32
+    target, old = torch.zeros(3, dtype=TORCH[suffix]).npu(), torch.zeros(blocks * threads, dtype=TORCH[suffix]).npu()
+    kernels[f"atomic_gm_{suffix}"][blocks](target, x.npu(), old, threads, 0, 3)
+    lane = torch.arange(blocks * threads) % threads % 3
+    assert target.cpu().equal(torch.stack([x[lane == i].sum() for i in range(3)]).to(TORCH[suffix]))
+
+
+# ---- mathematics, printing, scalar access -------------------------------------------------------------------------------
+
+MATH = [np.sqrt, lambda v: 1 / np.sqrt(v), np.exp, np.exp2, lambda v: 10.0**v, np.log, np.log2, np.log10, np.log1p, np.tanh, np.tan, np.sin, np.cos,
+        np.arctan, lambda v: np.arctan2(v, 0.75), np.vectorize(math.erf, otypes=[float]), np.floor, np.ceil, np.abs,
+        lambda v: np.trunc(v + np.copysign(0.5, v)), np.trunc]
+
+
+@pytest.mark.parametrize("suffix", ["f32", "f16"])
+def test_scalar_mathematics_is_within_two_units(kernels, suffix):
+    dtype = np.dtype(DTYPES[suffix])
+    x = np.concatenate([edge_values(suffix), np.array([0.5, 2.5, -0.5, -1.5, 10, 80, -80, 1e-3, 0.999, 60000]).astype(dtype), random_values(suffix, 400, 1),
+                        np.random.default_rng(2).standard_normal(400).astype(dtype)])
+    out = npu(np.zeros((21, len(x)), dtype))
+    kernels[f"math_{suffix}"][1](npu(x), out, len(x))
+    wide = x.astype(np.float64)
+    for row, function in enumerate(MATH):
+        with np.errstate(all="ignore"):
+            exact = function(wide)
+            rounded = exact.astype(dtype)
+            got = back(out, dtype)[row]
+            unit = np.abs(np.spacing(np.where(np.isfinite(rounded), rounded, 1).astype(dtype))).astype(np.float64)
+            near = np.abs(got.astype(np.float64) - exact) <= 2.0 * unit
+        ok = near | same(got, rounded) | (np.isinf(got) & (np.abs(exact) > float(ml_dtypes.finfo(dtype).max) * (1 - 2.0**-11)))
+        assert ok.all(), (row, x[~ok][:3], got[~ok][:3], exact[~ok][:3])
+
+
+def test_threads_print(kernels, capfd):
+    kernels["printing"][1](5)
+    assert capfd.readouterr().out == "thread 1 of 5 in block 0\nthread 3 of 5 in block 0\n"
+
+
+@pytest.mark.parametrize("element", [1, 2, 4, 8])
+def test_scalar_loads_and_stores_of_global_memory(kernels, element):
+    x = torch.randint(0, 256, (64,), dtype=torch.uint8)
+    out = torch.zeros(64, dtype=torch.uint8).npu()
+    with ascend_sim.profile() as p:
+        kernels["scalars"][1](x.npu(), out, element, 64)
+    assert out.cpu().equal(x)
+    record = next(r for r in p.records if r.name == "scalars")
+    assert record.simulated_us * 1650 > 64 // element * 100                 # a round trip each
+
+
+# ---- cost ---------------------------------------------------------------------------------------------------------------
+
+def test_cost_is_the_stated_model(kernels):
+    """Equalities, in cycles, with the constants of the chip file: docs/timing.md, "SIMT functions"."""
+    chip = ascend_sim.chips.load("950DT_9581")
+    c = {name: chip[f"simt.{name}"] for name in ("warp", "operation", "exchange", "barrier", "ub_atomic", "gm_atomic", "gm_atomic_again", "gm_rate", "gm_latency")}
+    gm = torch.zeros(64, dtype=torch.int32).npu()
+
+    def cycles(threads, barriers=0, exchanges=0, ub_atomics=0, gm_atomics=0, work=0):
+        with ascend_sim.profile() as p:
+            kernels["costs"][1](gm, threads, barriers, exchanges, ub_atomics, gm_atomics, work)
+        return p.records[0].simulated_us * 1650
+
+    base = cycles(32)
+    near = pytest.approx
+    assert cycles(256) - base == near((256 / 32 / 4 - 1) * c["warp"], abs=1)
+    assert cycles(32, barriers=7) - base == near(7 * c["barrier"], abs=1)
+    assert cycles(256, exchanges=8) - cycles(256) == near(8 * 8 * c["exchange"] / 4, abs=1)
+    assert cycles(32, ub_atomics=100) - base == near(3200 * c["ub_atomic"], abs=1)
+    assert cycles(32, gm_atomics=10) - base == near(c["gm_atomic"] + 319 * c["gm_atomic_again"], abs=1)
+    by_issue = cycles(2048, work=1000) - cycles(2048)
+    assert by_issue == near(max(2048 * 1000 / 32 / 4 * c["operation"], c["gm_latency"] + 2048 * 4000 / c["gm_rate"]) - 64 * c["warp"] / 4, abs=1)
+
+
+# ---- faults -------------------------------------------------------------------------------------------------------------
+
+FAULTS = {
+    # kernel arguments (index, where): the line, what the message says
+    (70000, 0): ("ub_index", "SIMT load or store: thread (37, 0, 0): UB0 address 0x445c0 lies behind the memory"),
+    (-1, 0): ("ub_index", "SIMT load or store: thread (37, 0, 0): UB0 address -0x4 lies before the memory"),
+    (2**31 - 1, 0): ("ub_index", "SIMT load or store: thread (37, 0, 0): "),
+    (-(2**31), 0): ("ub_index", "SIMT load or store: thread (37, 0, 0): "),
+    (2**46, 0): ("ub_index", "SIMT load or store: thread (37, 0, 0): "),
+    (2**60, 1): ("gm_index", "SIMT load or store: thread (37, 0, 0): "),
+    (2**31 - 1, 1): ("gm_index", "SIMT load or store: thread (37, 0, 0): global memory 0x"),
+    (0, 2): ("division", "SIMT code: thread (37, 0, 0): integer division by zero"),
+    (2**31 - 1, 3): ("atomic", "asc_atomic_add: thread (37, 0, 0): "),
+    (0, 4): ("misaligned", "asc_atomic_add: thread (37, 0, 0): the address is not aligned to its element; UB address 0x2"),
+    (5, 5): ("assertion", "assert: thread (37, 0, 0): assertion failed: index < 0"),
+}
+
+
+@pytest.mark.parametrize("index, where", FAULTS)
+@pytest.mark.parametrize("threads", [38, 1024])
+def test_a_fault_names_thread_and_line_and_the_device_goes_on(kernels, index, where, threads):
+    line, says = FAULTS[index, where]
+    gm = torch.zeros(64, dtype=torch.int32).npu()
+    with pytest.raises(ascend_sim.LaunchError) as caught:
+        kernels["faults"][1](gm, index, where, 37, threads)
+    message = str(caught.value)
+    assert says in message and "core 0 aiv0 block 0 V: " in message and message.endswith(f"simt_kernels.cpp:{LINES[line]}"), message
+    test_all_threads_meet_at_a_barrier(kernels, 100)
+
+
+@pytest.mark.parametrize("name, arguments, says", [
+    ("stack", (True,), "local variables need more than the 64 KiB of this thread's stack"),
+    ("nested", (), "a SIMT function cannot start another one"),
+    ("too_many", (2049, 1), "2049 x 1 x 1 threads; a function runs 1 to 2048"),
+    ("too_many", (0, 5), "0 x 5 x 1 threads; a function runs 1 to 2048"),
+    ("too_many", (65536, 65536), "65536 x 65536 x 1 threads; a function runs 1 to 2048"),
+    ("on_cube", (), "only a vector core (AIV) has this instruction"),
+    ("barrier_outside", (), "asc_syncthreads: called outside a SIMT function"),
+    ("for_ever", (), "still running after 1 s"),
+])
+def test_misuse_is_refused(kernels, name, arguments, says, request):
+    if name == "for_ever":
+        _C.set_launch_timeout(1.0)
+        request.addfinalizer(lambda: _C.set_launch_timeout(300.0))
+    if arguments == (True,):
+        arguments = (torch.zeros(1, dtype=torch.int32).npu(),)
+    with pytest.raises(ascend_sim.LaunchError, match=re.escape(says)):
+        kernels[name][1](*arguments)
+    test_all_threads_meet_at_a_barrier(kernels, 100)
+
+
+def test_a_shuffle_in_segments_that_are_no_power_of_two_is_refused(kernels):
+    x = torch.zeros(32).npu()
+    with pytest.raises(ascend_sim.LaunchError, match="width = 3; accepted are 1, 2, 4, 8, 16 and 32"):
+        kernels["shuffle_f32"][1](x, x, torch.zeros(32, dtype=torch.int32).npu(), 32, 0, 3)
+
+
+def test_a_scalar_load_outside_every_tensor_is_refused(kernels):
+    x = torch.zeros(64, dtype=torch.int32).npu()
+    with pytest.raises(ascend_sim.LaunchError, match=rf"S: asc_load_dev: source: global memory 0x.* simt_kernels.cpp:{LINES['scalar_load_outside']}"):
+        kernels["scalar_load_outside"][1](x)
+
+
+@settings(max_examples=25, deadline=None)
+@given(threads=st.integers(1, 300), rounds=st.integers(0, 6), seed=st.integers(0, 99))
+def test_any_number_of_threads_meets(kernels, threads, rounds, seed):
+    x = torch.randint(-1000, 1000, (threads,), dtype=torch.int32, generator=torch.Generator().manual_seed(seed))
+    out = torch.zeros(threads, dtype=torch.int32).npu()
+    kernels["barriers"][1](x.npu(), out, threads, rounds)
+    assert out.cpu().equal(x.roll(-rounds) + rounds * (rounds - 1) // 2)
