@@ -5,7 +5,7 @@ import sys
 import warnings
 from pathlib import Path
 
-from ascend_sim import config
+from ascend_sim import backends, config
 from ascend_sim.errors import AscendParityError, AscendParityWarning
 
 _OURS = tuple(str(Path(__file__).resolve().parent.parent / name) + "/"
@@ -13,15 +13,19 @@ _OURS = tuple(str(Path(__file__).resolve().parent.parent / name) + "/"
 _reported: set[tuple[str, str]] = set()
 
 
-def differs(function: str, kind: str, reason: str) -> None:
-    """Reports that the Ascend library would refuse this call. `kind` names the sort of difference: it is reported once a function.
+def differs(function: str, kind: str, reason: str, per_function: bool = True) -> None:
+    """Reports that the Ascend library would refuse this call. `kind` names the sort of difference: it is reported once a function, or once.
 
+    A backend that imitates another library (NVIDIA's, `cuda`) is not measured by Ascend's: nothing is reported then.
     Raises: AscendParityError under ASCEND_SIM_STRICT=1.
     """
+    if getattr(backends.package(backends.current()), "DIALECT", "ascend") != "ascend":
+        return
     if config.strict():
         raise AscendParityError(f"{function}: {reason} ASCEND_SIM_STRICT=1 forbids what the Ascend library refuses.")
-    if (function, kind) not in _reported:
-        _reported.add((function, kind))
+    key = (function if per_function else "", kind)
+    if key not in _reported:
+        _reported.add(key)
         warnings.warn(f"{function}: {reason} Computed anyway; ASCEND_SIM_STRICT=1 raises.",
                       AscendParityWarning, stacklevel=_callers_level())
 

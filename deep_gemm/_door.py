@@ -11,6 +11,7 @@ from numbers import Real
 import torch
 
 from ascend_sim import parity
+from deep_gemm._differences import DIFFERENCES
 
 
 class Door:
@@ -26,7 +27,9 @@ class Door:
         return False
 
     def differs(self, kind: str, reason: str) -> None:
-        """Only the Ascend library refuses this."""
+        """Only the Ascend library refuses this. `kind` is a key of deep_gemm/_differences.py."""
+        if kind not in DIFFERENCES:
+            raise KeyError(kind)
         self._differences.append((kind, reason))
 
     def tensor(self, name: str, value, dims: tuple[int, ...]) -> bool:

@@ -18,6 +18,7 @@ class Quantised:
     data: torch.Tensor
     sf: object              # looked at once the sizes are known
     shape: tuple[int, ...]
+    axes: str               # "mk", "kn", ..
 
     @property
     def is_fp4(self) -> bool:
@@ -26,6 +27,22 @@ class Quantised:
     @property
     def format(self) -> str:
         return "FP4" if self.is_fp4 else "FP8"
+
+    @property
+    def mn(self) -> int:
+        return self.shape[1 - self.axes.index("k")]
+
+    @property
+    def k(self) -> int:
+        return self.shape[self.axes.index("k")]
+
+    @property
+    def is_k_major(self) -> bool:
+        return self.data.stride(self.axes.index("k")) == 1
+
+    def k_last(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """(data, sf) on their [mn, k] views."""
+        return (self.data, self.sf) if self.axes[1] == "k" else (self.data.T, self.sf.T)
 
     def described(self) -> str:
         """Its shape as messages say it."""
@@ -46,7 +63,7 @@ def check_quantised(door: Door, name: str, operand, axes: str) -> Quantised | No
     if data.dtype == torch.float4_e2m1fn_x2:
         door.differs("float4_e2m1fn_x2", f"{name}[0] has dtype float4_e2m1fn_x2; the Ascend library takes FP4 as int8 with the same bytes.")
         data = data.view(torch.int8)
-    return Quantised(data, sf, fp4.logical_shape(data, axes.index("k") - len(axes)))
+    return Quantised(data, sf, fp4.logical_shape(data, axes.index("k") - len(axes)), axes)
 
 
 def check_pair(door: Door, a: Quantised, b: Quantised) -> bool:

@@ -9,10 +9,11 @@ import torch
 
 from ascend_sim import backends
 from ascend_sim.backends import settings
+from ascend_sim.backends.scales import check_powers_of_two
 from deep_gemm._dense import AXES, check_output, prepare_output, sizes
 from deep_gemm._door import Door
 from deep_gemm._operands import Quantised, check_pair, check_quantised
-from deep_gemm._scales import check_scale_values, unit_stride
+from deep_gemm._scales import unit_stride
 
 __all__ = [f"{family}_gemm_{suffix}" for family in ("aclnn_bf16", "aclnn_fp8_fp4", "cublaslt") for suffix in ("nt", "nn", "tn", "tt")]
 
@@ -119,9 +120,9 @@ def _fp8_fp4(suffix: str, a, b, d, c, recipe, recipe_a, recipe_b, disable_ue8m0_
         tensors = {"a": qa.data, "sfa": qa.sf, "b": qb.data, "sfb": qb.sf, "d": d} | ({} if c is None else {"c": c})
         door.same_device(tensors)
         if m and n and door.is_open:
-            check_scale_values(door, "sfa (a[1])", qa.sf)
-            check_scale_values(door, "sfb (b[1])", qb.sf)
-        _run_fp8_fp4(door, _k_last(qa, a_axes), _k_last(qb, b_axes), d, c, k, tensors)
+            check_powers_of_two(door, "sfa (a[1])", qa.sf)
+            check_powers_of_two(door, "sfb (b[1])", qb.sf)
+        _run_fp8_fp4(door, _k_last(qa), _k_last(qb), d, c, k, tensors)
     door.close()
 
 
@@ -158,9 +159,9 @@ def _check_scale(door: Door, name: str, sf, mn: int, k: int, axes: str, disable_
         door.refuse(f"{name} is float32 and would be converted, which disable_ue8m0_cast=True forbids; pass float8_e8m0fnu or uint8.")
 
 
-def _k_last(operand: Quantised, axes: str) -> tuple[torch.Tensor, torch.Tensor]:
+def _k_last(operand: Quantised) -> tuple[torch.Tensor, torch.Tensor]:
     """(data, scales) on their [mn, k] views; exponent bytes of two neighbouring blocks of k become an int16."""
-    data, sf = (operand.data, operand.sf) if axes[1] == "k" else (operand.data.T, operand.sf.T)
+    data, sf = operand.k_last()
     if sf.dtype != torch.float32 and sf.numel():
         sf = sf.view(torch.uint8).contiguous().view(torch.int16)
     return data, sf

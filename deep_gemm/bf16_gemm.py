@@ -59,8 +59,10 @@ def _bf16_gemm(suffix: str, a, b, d, c, compiled_dims, alpha, epilogue) -> None:
     if door.is_open:
         tensors = {"a": a, "b": b, "d": d} | ({} if c is None else {"c": c})
         door.same_device(tensors)
+        rows_of_a, rows_of_b = a if suffix[0] == "n" else a.T, b if suffix[1] == "t" else b.T
+        if d.numel() and mnk[2]:
+            backends.limits("deep_gemm").check_bf16_gemm(door, rows_of_a, rows_of_b, d, c)
         if prepare_output(door, d, c, mnk[2], tensors):
             run = backends.operation("deep_gemm", "bf16_gemm", "bf16_gemm_nt")
-            run(a if suffix[0] == "n" else a.T, b if suffix[1] == "t" else b.T, d,
-                c=None if c is None else d, compiled_dims=compiled_dims, alpha=factor)
+            run(rows_of_a, rows_of_b, d, c=None if c is None else d, compiled_dims=compiled_dims, alpha=factor)
     door.close()

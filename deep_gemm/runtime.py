@@ -29,7 +29,7 @@ def set_num_sms(num_sms: int, /) -> None:
     if not 0 <= num_sms <= _device_cores():
         raise ValueError(f"set_num_sms: num_sms is {num_sms}; expected 1 to {_device_cores()}, the device's AI cores.")
     if num_sms == 0:
-        parity.differs("set_num_sms", "zero", "num_sms = 0 (all cores) is only known to the CUDA library.")
+        parity.differs("set_num_sms", "num_sms 0", "num_sms = 0 (all cores) is only known to the CUDA library.")
     settings.deep_gemm.num_sms = num_sms
 
 
@@ -125,7 +125,7 @@ def set_block_size_multiple_of(multiple: int | tuple[int, int]) -> None:
 
 
 def _only_cuda(function: str) -> None:
-    parity.differs(function, "only CUDA", "only the CUDA library has this function; it has no effect here.")
+    parity.differs(function, "hints", "only the CUDA library has this function; it has no effect here.")
 
 
 def _device_cores() -> int:

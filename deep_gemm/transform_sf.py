@@ -6,11 +6,9 @@ import torch
 from ascend_sim import backends
 from ascend_sim.backends import host, settings
 from deep_gemm._door import Door
-from deep_gemm._scales import GRAN_K, check_granularity, check_scale_values, unit_stride
+from deep_gemm._scales import PER_ELEMENT, is_ints, unit_stride
 
 __all__ = ["transform_sf_into_required_layout"]
-
-_ALIGNMENT = 256        # rows of a group in an m-grouped layout start at multiples of it
 
 
 def transform_sf_into_required_layout(sf, mn, k, recipe, num_groups=None, is_sfa=None, disable_ue8m0_cast=False, psum_layout=None) -> torch.Tensor:
@@ -27,37 +25,36 @@ def transform_sf_into_required_layout(sf, mn, k, recipe, num_groups=None, is_sfa
     of element [r, kb // 2]; drawn in docs/layouts.md, "Scale pairs". An int16 sf that is so already is returned itself.
     Edges: mn = 0 or k = 0 gives an empty tensor. An odd number of blocks leaves the last high byte 0. mn is not padded (unlike CUDA).
     Values: the exponent byte as it is; 0 means 2^-127, 255 NaN.
-    Parity: a two-number recipe (gran_mn, 32) without is_sfa, as CUDA has it, warns.
+    Parity: what only CUDA takes warns (docs/parity.md): a two-number recipe (gran_mn, gran_k) without is_sfa, gran_k = 128, int32 sf. fp32 sf of
+       gran_k = 128 that has no int16 pairs (no powers of two, or disable_ue8m0_cast) is returned itself; the GEMMs take it.
+       On the backend cuda the result is what NVIDIA's kernels read (docs/layouts.md, "Scales on NVIDIA").
     Raises: ValueError for shapes, strides, recipes and fp32 values other than non-negative powers of two, TypeError for types.
     Source: DeepGEMM-Ascend 0.1.0; docs/deep_gemm.md, "Scale factors".
     """
-    door = Door("transform_sf_into_required_layout")
+    door, limits = Door("transform_sf_into_required_layout"), backends.limits("deep_gemm")
     fine = [_check_size(door, name, value) for name, value in (("mn", mn), ("k", k))]
-    gran_mn = _gran_mn(door, recipe, is_sfa)
+    chosen = _recipe(door, recipe, is_sfa)
     if num_groups is not None:
         fine.append(_check_size(door, "num_groups", num_groups))
     fine.append(_check_psum(door, psum_layout, sf, num_groups))
-    fine.append(door.tensor("sf", sf, (2,) if num_groups is None else (3,)) and door.dtype("sf", sf, torch.float32, torch.int16))
-    if all(fine) and gran_mn is not None:
-        _check_sf(door, sf, mn, k, gran_mn, num_groups, disable_ue8m0_cast)
-        if door.is_open and mn and k:
-            gaps = None if psum_layout is None else _gap_rows(psum_layout, gran_mn, sf.shape[-2])
-            check_scale_values(door, "sf", sf, gaps)
+    fine.append(door.tensor("sf", sf, (2,) if num_groups is None else (3,)) and door.dtype("sf", sf, *limits.SCALE_DTYPES, hint=limits.SCALE_HINT))
+    keeps = False
+    if all(fine) and chosen is not None and _check_sf(door, sf, mn, k, chosen, num_groups) and \
+            limits.check_transform(door, sf, mn, k, chosen, disable_ue8m0_cast, num_groups, psum_layout) and mn and k:
+        gaps = None if psum_layout is None else _gap_rows(psum_layout, chosen[0], sf.shape[-2], limits.group_alignment())
+        keeps = limits.check_transform_values(door, sf, chosen, disable_ue8m0_cast, gaps)
     door.close()
 
-    batch, pairs = tuple(sf.shape[:-2]), (k + 63) // 64
-    if mn * pairs == 0 or 0 in batch or settings.deep_gemm.dry_run:
-        return torch.empty((*batch, pairs, mn), dtype=torch.int16, device=sf.device).transpose(-2, -1)
-    if _is_in_layout(sf, gran_mn):
+    if keeps:
+        return sf
+    result = limits.transformed(mn, k, chosen, sf)
+    if result.numel() == 0 or settings.deep_gemm.dry_run:
+        return result
+    if limits.is_transformed(sf, mn, k, chosen):
         return sf
     backends.check_tensors(door.function, {"sf": sf} | ({} if psum_layout is None else {"psum_layout": psum_layout}))
     run = backends.operation("deep_gemm", "transform_sf", "transform_sf_into_required_layout")
-    return run(sf, mn, k, (gran_mn, GRAN_K), num_groups=num_groups, psum_layout=psum_layout)
-
-
-def _is_in_layout(sf: torch.Tensor, gran_mn: int) -> bool:
-    return (sf.dtype == torch.int16 and gran_mn == 1 and sf.stride(-2) == 1 and sf.stride(-1) == sf.size(-2)
-            and (sf.dim() == 2 or sf.stride(0) == sf.size(-2) * sf.size(-1)))
+    return run(sf, mn, k, chosen, num_groups=num_groups, psum_layout=psum_layout)
 
 
 def _check_size(door: Door, name: str, value) -> bool:
@@ -66,18 +63,20 @@ def _check_size(door: Door, name: str, value) -> bool:
     return door.refuse(f"{name} is {value!r}; expected an int of at least 0.", ValueError if type(value) is int else TypeError)
 
 
-def _gran_mn(door: Door, recipe, is_sfa) -> int | None:
-    if isinstance(recipe, (tuple, list)) and len(recipe) == 2 and is_sfa is None:
+def _recipe(door: Door, recipe, is_sfa) -> tuple[int, int] | None:
+    """(gran_mn, gran_k)"""
+    limits = backends.limits("deep_gemm")
+    if is_ints(recipe, 2) and is_sfa is None:
         door.differs("two-number recipe", f"recipe = {tuple(recipe)} has two numbers, which only the CUDA library takes.")
-        return recipe[0] if check_granularity(door, "recipe", tuple(recipe)) else None
-    if not isinstance(recipe, (tuple, list)) or len(recipe) != 3:
-        door.refuse(f"recipe is {recipe!r}; expected three ints (gran_m, gran_n, 32).")
+        return tuple(recipe) if limits.check_recipe(door, "recipe", tuple(recipe)) else None
+    if not is_ints(recipe, 3):
+        door.refuse(f"recipe is {recipe!r}; expected three ints (gran_m, gran_n, gran_k) with is_sfa, or two (gran_mn, gran_k) without.")
         return None
     if not isinstance(is_sfa, bool):
         door.refuse(f"is_sfa is {is_sfa!r}; expected True (gran_m counts) or False (gran_n counts) with a recipe of three numbers.")
         return None
-    gran_mn = recipe[0] if is_sfa else recipe[1]
-    return gran_mn if check_granularity(door, "recipe", (gran_mn, recipe[2])) else None
+    chosen = (recipe[0] if is_sfa else recipe[1], recipe[2])
+    return chosen if limits.check_recipe(door, "recipe", chosen) else None
 
 
 def _check_psum(door: Door, psum_layout, sf, num_groups) -> bool:
@@ -93,21 +92,20 @@ def _check_psum(door: Door, psum_layout, sf, num_groups) -> bool:
     return not isinstance(sf, torch.Tensor) or door.same_device({"sf": sf, "psum_layout": psum_layout})
 
 
-def _check_sf(door: Door, sf: torch.Tensor, mn: int, k: int, gran_mn: int, num_groups: int | None, disable_ue8m0_cast: bool) -> None:
-    per_column = GRAN_K if sf.dtype == torch.float32 else 2 * GRAN_K
+def _check_sf(door: Door, sf: torch.Tensor, mn: int, k: int, recipe: tuple[int, int], num_groups: int | None) -> bool:
+    gran_mn, per_column = recipe[0], recipe[1] * PER_ELEMENT[sf.dtype]
     shape, meaning = (-(-mn // gran_mn), -(-k // per_column)), f"ceil(mn / {gran_mn}), ceil(k / {per_column})"
     if num_groups is not None:
         shape, meaning = (num_groups, *shape), f"num_groups, {meaning}"
-    if door.shape("sf", sf, shape, f"[{meaning}] with mn = {mn}, k = {k}, {str(sf.dtype).removeprefix('torch.')}") and sf.numel():
-        unit_stride(door, "sf", sf)
-    if disable_ue8m0_cast and sf.dtype == torch.float32:
-        door.refuse("sf is float32 and would be converted, which disable_ue8m0_cast=True forbids; pass int16 pairs.")
+    if not door.shape("sf", sf, shape, f"[{meaning}] with mn = {mn}, k = {k}, {str(sf.dtype).removeprefix('torch.')}"):
+        return False
+    return sf.numel() == 0 or unit_stride(door, "sf", sf)
 
 
-def _gap_rows(psum: torch.Tensor, gran_mn: int, scale_rows: int) -> torch.Tensor:
+def _gap_rows(psum: torch.Tensor, gran_mn: int, scale_rows: int, alignment: int) -> torch.Tensor:
     """bool [scale_rows]: scale rows that lie between the end of a group and the start of the next."""
     gaps = torch.zeros(scale_rows, dtype=torch.bool)
     for end in host.view(psum).tolist():
-        aligned = -(-end // _ALIGNMENT) * _ALIGNMENT
+        aligned = -(-end // alignment) * alignment
         gaps[-(-end // gran_mn):aligned // gran_mn] = True
     return gaps

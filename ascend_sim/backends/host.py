@@ -25,3 +25,14 @@ def view(tensor: torch.Tensor) -> torch.Tensor:
     memory = (ctypes.c_char * storage.nbytes()).from_address(storage.data_ptr())
     flat = torch.frombuffer(memory, dtype=tensor.dtype, count=storage.nbytes() // tensor.element_size())
     return torch.as_strided(flat, tensor.shape, tensor.stride(), tensor.storage_offset())
+
+
+def no_powers_of_two(values: torch.Tensor) -> torch.Tensor:
+    """bool like fp32 `values` (cpu): sign or mantissa bits are set, so an exponent byte is not all there is. +0 and inf have only that."""
+    return (values.contiguous().view(torch.int32) & 0x807FFFFF) != 0
+
+
+def first(values: torch.Tensor, chosen: torch.Tensor) -> str:
+    """The first chosen value and where it is, as messages say it."""
+    at = chosen.nonzero()[0].tolist()
+    return f"{values[tuple(at)].item():.9g} at {at}"

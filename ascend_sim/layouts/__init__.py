@@ -22,7 +22,7 @@ import torch
 from ascend_sim.errors import LayoutError
 from ascend_sim.layouts import ue8m0
 
-__all__ = ["Layout", "LayoutError", "plain", "sm90", "sm100", "ascend", "convert", "convert_k_grouped", "mismatch", "values"]
+__all__ = ["Layout", "LayoutError", "plain", "sm90", "sm100", "ascend", "convert", "convert_k_grouped", "mismatch", "place", "values"]
 
 _DTYPES = {"plain": torch.float32, "sm90": torch.float32, "sm100": torch.int32, "ascend": torch.int16}
 _ROW_PADDING = {"sm90": 4, "sm100": 4, "ascend": 1}         # 16 bytes for NVIDIA's bulk copies
@@ -152,6 +152,16 @@ def mismatch(sf: torch.Tensor, layout: Layout, mn: int, k: int) -> str | None:
     return None
 
 
+def place(elements: torch.Tensor, layout: Layout, mn: int, k: int) -> torch.Tensor:
+    """Elements [(G,) rows, columns] of a layout, copied to where its kernels expect them; what pads the rows is 0."""
+    strides = layout.strides(mn, k)
+    if strides is None or strides[2] == 1:
+        return elements.contiguous()
+    memory = torch.zeros((*elements.shape[:-2], elements.shape[-1], strides[2]), dtype=layout.dtype, device=elements.device)
+    memory[..., : elements.shape[-2]] = elements.mT
+    return memory.mT[..., : elements.shape[-2], :]
+
+
 # Scales are passed around as the bits of fp32 numbers, int32 [G, rows, blocks]: equality of bits is what "the same scale" means.
 
 def _decoded(function: str, sf, layout: Layout, mn: int, k: int, psum_layout, alignment: int):
@@ -247,15 +257,7 @@ def _encoded(scales: torch.Tensor, is_gap, target: Layout, mn: int, k: int) -> t
         elements = scales.view(torch.float32)
     else:
         elements = ue8m0.pack(ue8m0.from_fp32_bits(scales)[0], target.per_element)
-    strides = target.strides(mn, k)
-    if strides is None:
-        return elements.contiguous()
-    groups, rows, columns = elements.shape
-    if strides[2] == 1:
-        return elements.contiguous()
-    memory = torch.zeros((groups, columns, strides[2]), dtype=target.dtype, device=scales.device)
-    memory[:, :, :rows] = elements.mT
-    return memory.mT[:, :rows]
+    return place(elements, target, mn, k)
 
 
 def _k_grouped_shape(layout: Layout, mn: int, ks: list[int]) -> tuple[int, int]:

@@ -11,6 +11,8 @@ from dataclasses import dataclass, fields
 
 import torch
 
+from deep_gemm._differences import report_helper
+
 __all__ = ["KernelProfile", "bench", "bench_kineto", "bench_msprof", "close_persistent_profiler", "empty_suppress", "suppress_stdout_stderr"]
 
 
@@ -88,6 +90,7 @@ def bench_kineto(fn: Callable, kernel_names, num_tests: int = 30, suppress_kinet
     kernel_names: str gives a float, a tuple of str a tuple. trace_path: a Chrome trace of the last call is written there.
     Raises: ValueError if a text is in the names of several kernels, unless with_multiple_kernels.
     """
+    report_helper("bench_kineto")
     wanted = (kernel_names,) if isinstance(kernel_names, str) else tuple(kernel_names)
     by_name = _by_name(_measure("bench_kineto", fn, 1, num_tests, flush_l2, barrier, trace_path))
     times_s = []
@@ -103,6 +106,7 @@ def bench_kineto(fn: Callable, kernel_names, num_tests: int = 30, suppress_kinet
 
 def bench(fn: Callable, num_warmups: int = 5, num_tests: int = 10, high_precision: bool = False) -> float:
     """Simulated seconds per call of fn() between two device events, with the L2 as the calls before leave it."""
+    report_helper("bench")
     _require_ascend("bench")
     for _ in range(min(num_warmups, 1)):
         fn()

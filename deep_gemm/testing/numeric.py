@@ -3,11 +3,14 @@
 
 import torch
 
+from deep_gemm._differences import report_helper
+
 __all__ = ["calc_diff", "count_bytes", "assert_bitwise_equal"]
 
 
 def calc_diff(x: torch.Tensor, y: torch.Tensor) -> float:
     """1 - 2 * sum(x y) / sum(x^2 + y^2) in float64: 0 for equal tensors, near half the squared relative error. 0.0 if both are 0."""
+    report_helper("calc_diff")
     x, y = x.double(), y.double()
     denominator = (x * x + y * y).sum()
     if denominator == 0:
@@ -17,6 +20,7 @@ def calc_diff(x: torch.Tensor, y: torch.Tensor) -> float:
 
 def count_bytes(*tensors) -> int:
     """Bytes of all tensors in it, tuples and lists looked into; None counts 0."""
+    report_helper("count_bytes")
     total = 0
     for item in tensors:
         if isinstance(item, (tuple, list)):
@@ -28,6 +32,7 @@ def count_bytes(*tensors) -> int:
 
 def assert_bitwise_equal(x: torch.Tensor, y: torch.Tensor, label: str = "") -> None:
     """Shape, dtype and every byte are the same; NaN equals NaN of the same bits. Raises AssertionError naming the first difference."""
+    report_helper("assert_bitwise_equal")
     prefix = f"{label}: " if label else ""
     if x.shape != y.shape:
         raise AssertionError(f"{prefix}shapes differ: {list(x.shape)} and {list(y.shape)}")
@@ -41,5 +46,3 @@ def assert_bitwise_equal(x: torch.Tensor, y: torch.Tensor, label: str = "") -> N
         index = [int(i) for i in torch.unravel_index(torch.tensor(flat), x.shape)] if x.dim() else []
         raise AssertionError(f"{prefix}{int(wrong.sum())} of {x.numel()} elements differ, the first at {index}: "
                              f"bytes {bytes_x[flat].tolist()} and {bytes_y[flat].tolist()}")
-
-

@@ -5,6 +5,7 @@ import torch
 import torch.distributed as dist
 
 from ascend_sim import config
+from deep_gemm._differences import report_helper
 
 __all__ = ["init_dist", "uneven_all_gather"]
 
@@ -32,6 +33,7 @@ def init_dist(local_rank: int, num_local_ranks: int) -> tuple[int, int, object]:
 
 def uneven_all_gather(tensor: torch.Tensor, dim: int = 0, group=None) -> torch.Tensor:
     """The ranks' tensors one behind the other along `dim`, in which alone their sizes may differ."""
+    report_helper("uneven_all_gather")
     world_size = dist.get_world_size(group)
     size = torch.tensor([tensor.shape[dim]], dtype=torch.int64, device=tensor.device)
     sizes = [torch.empty_like(size) for _ in range(world_size)]

@@ -8,6 +8,8 @@ For the Ascend kernels use gran_k=32 and use_ue8m0=True.
 
 import torch
 
+from deep_gemm._differences import report_helper
+
 __all__ = [
     "ceil_div", "align", "ceil_to_ue8m0", "pack_ue8m0_to_int", "unpack_ue8m0_from_int",
     "per_token_cast_to_fp8", "per_channel_cast_to_fp8", "per_block_cast_to_fp8", "per_custom_dims_cast_to_fp8",
@@ -22,16 +24,19 @@ _E2M1_BOUNDARIES = (0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.0)      # midpoints of n
 
 def ceil_div(x: int, y: int) -> int:
     """x / y rounded up."""
+    report_helper("ceil_div")
     return (x + y - 1) // y
 
 
 def align(x: int, y: int) -> int:
     """The smallest multiple of y that is at least x."""
+    report_helper("align")
     return ceil_div(x, y) * y
 
 
 def ceil_to_ue8m0(x: torch.Tensor) -> torch.Tensor:
     """|x| rounded up to a power of two, as fp32; results are 2^-126 to 2^127."""
+    report_helper("ceil_to_ue8m0")
     bits = x.abs().float().view(torch.int32)
     exponent = (bits >> 23 & 0xFF) + (bits & 0x7FFFFF != 0).int()
     return (exponent.clamp(1, 254) << 23).view(torch.float32)
@@ -39,6 +44,7 @@ def ceil_to_ue8m0(x: torch.Tensor) -> torch.Tensor:
 
 def pack_ue8m0_to_int(x: torch.Tensor) -> torch.Tensor:
     """fp32 powers of two [.., 4 p] to int32 [.., p]: four exponent bytes each, the first in the lowest byte (CUDA's packing)."""
+    report_helper("pack_ue8m0_to_int")
     if x.dtype != torch.float32 or x.shape[-1] % 4:
         raise ValueError(f"pack_ue8m0_to_int: x is {x.dtype} {list(x.shape)}; expected float32 with a last dimension that is a multiple of 4.")
     bits = x.contiguous().view(torch.int32)
@@ -49,11 +55,13 @@ def pack_ue8m0_to_int(x: torch.Tensor) -> torch.Tensor:
 
 def unpack_ue8m0_from_int(packed_sf: torch.Tensor) -> torch.Tensor:
     """The inverse of pack_ue8m0_to_int: int32 [.., p] to fp32 [.., 4 p]."""
+    report_helper("unpack_ue8m0_from_int")
     return (packed_sf.contiguous().view(torch.uint8).to(torch.int32) << 23).view(torch.float32)
 
 
 def per_token_cast_to_fp8(x: torch.Tensor, use_ue8m0: bool, gran_k: int = 128, use_packed_ue8m0: bool = False) -> tuple[torch.Tensor, torch.Tensor]:
     """One scale per row and gran_k columns. Returns (e4m3 [m, n], fp32 [m, ceil(n / gran_k)]), or int32 scales as pack_ue8m0_to_int."""
+    report_helper("per_token_cast_to_fp8")
     blocks = _row_blocks(x, gran_k)
     sf = _scale(blocks.abs().amax(-1), _LARGEST_E4M3, use_ue8m0)
     return _to_e4m3(blocks, sf[..., None])[:, : x.shape[1]].contiguous(), _packed(sf, use_ue8m0) if use_packed_ue8m0 else sf
@@ -61,6 +69,7 @@ def per_token_cast_to_fp8(x: torch.Tensor, use_ue8m0: bool, gran_k: int = 128, u
 
 def per_channel_cast_to_fp8(x: torch.Tensor, use_ue8m0: bool, gran_k: int = 128) -> tuple[torch.Tensor, torch.Tensor]:
     """One scale per column and gran_k rows; m is a multiple of gran_k. Returns (e4m3 [m, n], fp32 [m / gran_k, n])."""
+    report_helper("per_channel_cast_to_fp8")
     m, n = x.shape
     if m % gran_k:
         raise ValueError(f"per_channel_cast_to_fp8: x has shape {list(x.shape)}; expected a multiple of gran_k = {gran_k} rows.")
@@ -71,6 +80,7 @@ def per_channel_cast_to_fp8(x: torch.Tensor, use_ue8m0: bool, gran_k: int = 128)
 
 def per_block_cast_to_fp8(x: torch.Tensor, use_ue8m0: bool, gran_k: int = 128) -> tuple[torch.Tensor, torch.Tensor]:
     """One scale per gran_k x gran_k block. Returns (e4m3 [m, n], fp32 [ceil(m / gran_k), ceil(n / gran_k)])."""
+    report_helper("per_block_cast_to_fp8")
     m, n = x.shape
     padded = torch.zeros(align(m, gran_k), align(n, gran_k), dtype=torch.float32, device=x.device)
     padded[:m, :n] = x
@@ -82,6 +92,7 @@ def per_block_cast_to_fp8(x: torch.Tensor, use_ue8m0: bool, gran_k: int = 128) -
 
 def per_custom_dims_cast_to_fp8(x: torch.Tensor, dims: tuple, use_ue8m0: bool) -> tuple[torch.Tensor, torch.Tensor]:
     """One scale per index of `dims`, over all other dimensions. Returns (e4m3 as x, fp32 of the sizes of `dims`)."""
+    report_helper("per_custom_dims_cast_to_fp8")
     kept = {dim % x.dim() for dim in dims}
     others = tuple(dim for dim in range(x.dim()) if dim not in kept)
     values = x.float()
@@ -91,6 +102,7 @@ def per_custom_dims_cast_to_fp8(x: torch.Tensor, dims: tuple, use_ue8m0: bool) -
 
 def cast_back_from_fp8(x_fp8: torch.Tensor, sf: torch.Tensor, gran_k: int = 128, use_packed_ue8m0: bool = False) -> torch.Tensor:
     """The inverse of per_token_cast_to_fp8: fp32 [m, n]."""
+    report_helper("cast_back_from_fp8")
     return x_fp8.float() * _spread(sf, x_fp8.shape[1], gran_k, use_packed_ue8m0)
 
 
@@ -99,6 +111,7 @@ def per_token_cast_to_fp4(x: torch.Tensor, use_ue8m0: bool, gran_k: int = 128, u
 
     A byte holds two E2M1 codes, the even column in the low half.
     """
+    report_helper("per_token_cast_to_fp4")
     if x.shape[1] % 2:
         raise ValueError(f"per_token_cast_to_fp4: x has shape {list(x.shape)}; expected an even number of columns.")
     if use_packed_ue8m0 and not use_ue8m0:
@@ -113,12 +126,14 @@ def per_token_cast_to_fp4(x: torch.Tensor, use_ue8m0: bool, gran_k: int = 128, u
 
 def cast_back_from_fp4(packed: torch.Tensor, sf: torch.Tensor, gran_k: int = 128, use_packed_ue8m0: bool = False) -> torch.Tensor:
     """The inverse of per_token_cast_to_fp4: fp32 [m, n]."""
+    report_helper("cast_back_from_fp4")
     values = _dequantize_from_fp4_e2m1(packed)
     return values * _spread(sf, values.shape[1], gran_k, use_packed_ue8m0)
 
 
 def transpose_packed_fp4(a: torch.Tensor) -> torch.Tensor:
     """int8 [m, n / 2] to int8 [n, m / 2], m even: the transposed matrix, packed along its own rows again."""
+    report_helper("transpose_packed_fp4")
     codes = _unpacked_codes(a).T
     return (codes[:, 0::2] | codes[:, 1::2] << 4).view(torch.int8).contiguous()
 

@@ -123,9 +123,9 @@ class TestGroupGaps:
 FAULTS = [
     ("recipe_of_two_with_is_sfa", {"recipe": (1, 32)}, ValueError, "recipe is .*; expected three ints"),
     ("is_sfa_missing", {"is_sfa": None}, ValueError, "is_sfa is None; expected True .* or False"),
-    ("gran_k", {"recipe": (1, 1, 128)}, ValueError, "gran_k = 128; expected 32"),
+    ("gran_k", {"recipe": (1, 1, 64)}, ValueError, "gran_k = 64; expected 32"),
     ("gran_mn", {"recipe": (256, 1, 32)}, ValueError, "gran_mn = 256; expected a power of two from 1 to 128"),
-    ("dtype", {"sf": torch.ones(64, 3).int()}, TypeError, "sf has dtype int32; expected float32 or int16"),
+    ("dtype", {"sf": torch.ones(64, 3).double()}, TypeError, "sf has dtype float64; expected float32 or int16"),
     ("rows", {"mn": 65}, ValueError, r"sf has shape \[64, 3\]; expected \[65, 3\], \[ceil\(mn / 1\), ceil\(k / 32\)\] with mn = 65, k = 96"),
     ("columns", {"k": 97}, ValueError, r"expected \[64, 4\]"),
     ("dimensions", {"num_groups": 2}, ValueError, r"sf has shape \[64, 3\]; expected 3 dimensions"),

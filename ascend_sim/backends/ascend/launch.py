@@ -5,7 +5,7 @@ from ascend_sim import config
 from ascend_sim.backends import settings
 
 _printed: set[str] = set()      # what DG_PRINT_CONFIGS has shown
-_ADDRESSES = {"a", "b", "d", "sfa", "sfb", "src", "dst", "psum"}
+_ADDRESSES = {"a", "b", "d", "sfa", "sfb", "src", "dst", "psum", "sf"}
 
 
 def launch(kernel: str, like, fields: dict) -> None:

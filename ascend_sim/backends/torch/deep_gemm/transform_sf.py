@@ -3,11 +3,13 @@
 
 import torch
 
+from ascend_sim.backends import scales
+
 
 @torch.no_grad()
 def transform_sf_into_required_layout(sf, mn, k, recipe, num_groups=None, is_sfa=None, disable_ue8m0_cast=False,
                                       psum_layout=None) -> torch.Tensor:
-    exponents = scale_exponents(sf, mn, k, recipe[0])
+    exponents = scales.exponents(sf, mn, k, recipe)
     if psum_layout is not None:
         exponents[gap_rows(psum_layout, recipe[0], exponents.shape[-2])] = 0
     if exponents.shape[-1] % 2:
@@ -15,17 +17,6 @@ def transform_sf_into_required_layout(sf, mn, k, recipe, num_groups=None, is_sfa
     low, high = exponents[..., 0::2].to(torch.int16), exponents[..., 1::2].to(torch.int16)
     mn_major = torch.empty((*low.shape[:-2], low.shape[-1], mn), dtype=torch.int16, device=sf.device).transpose(-2, -1)
     return mn_major.copy_(low | (high << 8))
-
-
-def scale_exponents(sf: torch.Tensor, mn: int, k: int, gran_mn: int) -> torch.Tensor:
-    """uint8 [.., mn, ceil(k / 32)]: the exponent byte of each scale, rows repeated gran_mn times."""
-    blocks = -(-k // 32)
-    if sf.dtype == torch.float32:
-        exponents = (sf.contiguous().view(torch.int32) >> 23 & 0xFF).to(torch.uint8)
-    else:
-        pairs = sf.to(torch.int32)          # even block in the low byte, odd block in the high byte
-        exponents = torch.stack((pairs & 0xFF, pairs >> 8 & 0xFF), dim=-1).flatten(-2).to(torch.uint8)
-    return exponents.repeat_interleave(gran_mn, dim=-2)[..., :mn, :blocks].clone()
 
 
 def gap_rows(psum: torch.Tensor, gran_mn: int, rows: int) -> torch.Tensor:
