@@ -15,9 +15,7 @@ from ascend_sim.npu._options import (                                           
     config, conv, matmul, set_compile_mode, set_option,
 )
 from ascend_sim.npu._unsupported import (                                                       # noqa: E402, F401
-    ExternalEvent, MemPool, NPUGraph, NPUPluggableAllocator, change_current_allocator, graph, graph_pool_handle,
-    graph_task_group_begin, graph_task_group_end, graph_task_update_begin, graph_task_update_end, make_graphed_callables,
-    use_mem_pool,
+    ExternalEvent, MemPool, NPUPluggableAllocator, change_current_allocator, use_mem_pool,
 )
 from ascend_sim.npu.amp import (                                                                # noqa: E402, F401
     get_amp_supported_dtype, get_autocast_dtype, is_autocast_enabled, set_autocast_dtype, set_autocast_enabled,
@@ -39,8 +37,11 @@ from ascend_sim.npu.random import (                                             
     set_rng_state, set_rng_state_all,
 )
 from ascend_sim.npu.streams import (                                                            # noqa: E402, F401
-    Event, ExternalStream, Stream, StreamContext, SyncLaunchStream, current_stream, default_stream,
-    is_current_stream_capturing, set_stream, stream,
+    Event, ExternalStream, Stream, StreamContext, SyncLaunchStream, current_stream, default_stream, set_stream, stream,
+)
+from ascend_sim.npu.graphs import (                                                             # noqa: E402, F401
+    NPUGraph, graph, graph_pool_handle, graph_task_group_begin, graph_task_group_end, graph_task_update_begin, graph_task_update_end,
+    is_current_stream_capturing, make_graphed_callables,
 )
 
 _registration.register(__name__)

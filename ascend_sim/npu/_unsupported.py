@@ -20,12 +20,6 @@ def _class(name: str):
     return type(name, (), {"__init__": __init__, "__doc__": f"Not emulated: raises NotImplementedError naming torch.npu.{name}."})
 
 
-# Graph capture.
-NPUGraph, graph = _class("NPUGraph"), _class("graph")
-graph_pool_handle, make_graphed_callables = _function("graph_pool_handle"), _function("make_graphed_callables")
-graph_task_group_begin, graph_task_group_end = _function("graph_task_group_begin"), _function("graph_task_group_end")
-graph_task_update_begin, graph_task_update_end = _function("graph_task_update_begin"), _function("graph_task_update_end")
-
 # Other allocators, other processes.
 MemPool, NPUPluggableAllocator, ExternalEvent = _class("MemPool"), _class("NPUPluggableAllocator"), _class("ExternalEvent")
 use_mem_pool, change_current_allocator = _function("use_mem_pool"), _function("change_current_allocator")

@@ -17,7 +17,7 @@ from torch._inductor.virtualized import V
 
 from ascend_sim import _C
 
-__all__ = ["CppWrapperCodegen", "PythonWrapperCodegen", "Scheduling", "WrapperFxCodegen", "charge"]
+__all__ = ["CppWrapperCodegen", "PythonWrapperCodegen", "Scheduling", "WrapperFxCodegen", "run"]
 
 Scheduling = CppScheduling
 _InductorsWrapper = PythonWrapperCodegen
@@ -28,7 +28,7 @@ class PythonWrapperCodegen(_InductorsWrapper):
 
     def __init__(self):
         super().__init__()
-        self.header.splice("from ascend_sim.npu.inductor import charge as _npu_charge")
+        self.header.splice("from ascend_sim.npu.inductor import run as _npu_run")
 
     @staticmethod
     def create(is_subgraph, subgraph_name, parent_wrapper, partition_signatures=None):
@@ -40,8 +40,7 @@ class PythonWrapperCodegen(_InductorsWrapper):
         device = device or V.graph.get_current_device_or_throw()
         if device.type != "npu":
             return super()._generate_kernel_call_helper(kernel_name, call_args, device=device, triton=triton, **others)
-        self.writeline(self.wrap_kernel_call(kernel_name, call_args))
-        self.writeline(f"_npu_charge({kernel_name!r}, ({', '.join(map(str, call_args))},))")
+        self.writeline(f"_npu_run({kernel_name}, {kernel_name!r}, ({', '.join(map(str, call_args))},))")
 
     def make_allocation(self, name, device, *arguments, **named_arguments):
         line = super().make_allocation(name, device, *arguments, **named_arguments)
@@ -98,8 +97,18 @@ for _module in [m for name, m in sys.modules.items() if name.startswith("torch._
         _module.get_current_backend = _backend_of_current_device
 
 
-def charge(name: str, arguments: tuple) -> None:
-    """Simulated time of a generated kernel: a launch, and every tensor among its arguments read or written once."""
+def run(kernel, name: str, arguments: tuple) -> None:
+    """Calls a generated kernel and charges it: a launch, and every tensor among its arguments read or written once. While a graph is
+    captured, replays do so instead."""
     tensors = [a for a in arguments if isinstance(a, torch.Tensor) and a.device.type == "npu"]
-    if tensors:
-        _C.charge(name, tensors[0].device.index, sum(t.nbytes for t in tensors))
+    if not tensors:
+        kernel(*arguments)
+        return
+    device = tensors[0].device.index
+
+    def work():
+        kernel(*arguments)
+        _C.charge(name, device, sum(t.nbytes for t in tensors))
+
+    if not _C.capture_call(name, device, work):
+        work()

@@ -132,7 +132,3 @@ class StreamContext:
 
 def stream(stream) -> StreamContext:
     return StreamContext(stream)
-
-
-def is_current_stream_capturing() -> bool:
-    return False

@@ -10,6 +10,7 @@
 
 #include "chip/hbm.h"
 #include "torch/devices.h"
+#include "torch/graph.h"
 
 namespace ascend::npu {
 namespace {
@@ -18,7 +19,7 @@ c10::Device device_of(int index) { return c10::Device(kNpu, static_cast<c10::Dev
 
 void free_hbm(void* p) {
     Hbm* owner = hbm_containing(p);
-    if (!owner) return;
+    if (!owner || GraphPool::keeps(p)) return;
     owner->free(p);
     if (c10::memoryProfilingEnabled()) {
         const auto now = owner->statistics();
@@ -39,6 +40,7 @@ void* allocate_hbm(int device, size_t bytes) {
         }
         TORCH_CHECK_WITH(OutOfMemoryError, false, error.what());
     }
+    if (may_be_capturing() && is_capturing(device, current_stream(device).id())) active_recording.load()->pool()->add(p);
     if (c10::memoryProfilingEnabled()) {
         const auto now = hbm(device).statistics();
         c10::reportMemoryUsageToProfiler(p, static_cast<int64_t>(bytes), now.allocated.current, now.reserved.current,

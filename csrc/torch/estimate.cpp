@@ -9,6 +9,7 @@
 #include "chip/spec.h"
 #include "chip/timeline.h"
 #include "torch/devices.h"
+#include "torch/graph.h"
 
 namespace ascend::npu {
 
@@ -30,6 +31,7 @@ void charge(const char* name, int device, const Work& work) {
     const double duration_us =
         rates.launch_us + static_cast<double>(work.bytes) / rates.hbm_bytes_per_us + work.flops / flops_per_us;
     const int64_t stream = current_stream(device).id();
+    if (may_be_capturing() && is_capturing(device, stream)) return;      // charged at each replay
     if (static_cast<double>(work.bytes) >= chip_spec().l2_capacity_bytes) {     // nothing of before is left in the L2
         Device& on = ascend::device(device);
         std::lock_guard lock(on.replay_mutex);

@@ -14,6 +14,7 @@
 #include "torch/devices.h"
 #include "torch/estimate.h"
 #include "torch/generator.h"
+#include "torch/graph.h"
 
 namespace ascend::npu {
 namespace {
@@ -210,9 +211,7 @@ private:
                                 "torch.library.impl(\"", info.name, "\", \"PrivateUse1\", function) registers one.");
 }
 
-}  // namespace
-
-void cpu_fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+void run_on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     OpInfo& info = info_of(op);
     info.calls.fetch_add(1, std::memory_order_relaxed);
     const auto& schema = op.schema();
@@ -274,6 +273,17 @@ void cpu_fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     }
     for (const at::Tensor& t : written) written_bytes += bytes_of(t);
     meter.after(info, device, new_bytes, written_bytes, has_view && !has_new && !info.writes_any);
+}
+
+}  // namespace
+
+void cpu_fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+    if (may_be_capturing()) [[unlikely]] {
+        const auto arguments = torch::jit::last(*stack, op.schema().arguments().size());
+        const int device = device_of_call(info_of(op), op.schema(), arguments);
+        if (Recording* recording = recording_here(device)) return recording->op(op, stack, &run_on_cpu);
+    }
+    run_on_cpu(op, stack);
 }
 
 std::map<std::string, uint64_t> fallback_counts() {

@@ -4,6 +4,7 @@
 
 #include "chip/timeline.h"
 #include "torch/devices.h"
+#include "torch/graph.h"
 
 namespace ascend::npu {
 namespace {
@@ -20,6 +21,7 @@ struct Event {
     c10::DeviceIndex device;
     double time_us;         // simulated
     bool has_time;          // false: recorded in functional mode
+    bool is_captured;       // recorded on a stream while that was captured
 };
 
 class Guard final : public c10::impl::DeviceGuardImplInterface {
@@ -56,11 +58,18 @@ public:
     c10::Stream getNewStream(c10::Device device, int) const override { return new_stream(index_of(device)); }
     c10::Stream exchangeStream(c10::Stream stream) const override { return exchange_current_stream(stream); }
     void* getStreamNativeHandle(const c10::Stream stream) const override { return reinterpret_cast<void*>(stream.id()); }
+    bool isStreamCapturing(const c10::Stream& stream) const override {
+        return is_capturing(index_of(stream.device()), stream.id());
+    }
     bool queryStream(const c10::Stream&) const override { return true; }
     void synchronizeStream(const c10::Stream& stream) const override {
+        if (is_capturing(index_of(stream.device()), stream.id())) Recording::refuse("synchronize() of it");
         timeline().host_waits_for(index_of(stream.device()), stream.id());
     }
-    void synchronizeDevice(const c10::DeviceIndex device) const override { timeline().host_waits_for(index_of(device)); }
+    void synchronizeDevice(const c10::DeviceIndex device) const override {
+        if (recording_here(index_of(device))) Recording::refuse("synchronize() of its device");
+        timeline().host_waits_for(index_of(device));
+    }
     void recordDataPtrOnStream(const c10::DataPtr&, const c10::Stream&) const override {}
 
     void record(void** event, const c10::Stream& stream, const c10::DeviceIndex device_index,
@@ -73,13 +82,17 @@ public:
         recorded.device = static_cast<c10::DeviceIndex>(device);
         recorded.has_time = timeline().is_enabled();
         recorded.time_us = timeline().now_us(device, stream.id());
+        recorded.is_captured = is_capturing(device, stream.id());
     }
     void block(void* event, const c10::Stream& stream) const override {
         if (!event) return;
+        if (static_cast<Event*>(event)->is_captured && may_be_capturing())
+            return active_recording.load()->join(index_of(stream.device()), stream.id());
         timeline().wait(index_of(stream.device()), stream.id(), static_cast<Event*>(event)->time_us);
     }
     bool queryEvent(void*) const override { return true; }
     void synchronizeEvent(void* event) const override {
+        if (event && static_cast<Event*>(event)->is_captured && may_be_capturing()) Recording::refuse("synchronize() of an event of it");
         if (event) timeline().host_waits_until(static_cast<Event*>(event)->time_us);
     }
     void destroyEvent(void* event, const c10::DeviceIndex) const noexcept override { delete static_cast<Event*>(event); }

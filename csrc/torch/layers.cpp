@@ -18,6 +18,7 @@
 #include "torch/cpu_views.h"
 #include "torch/devices.h"
 #include "torch/estimate.h"
+#include "torch/graph.h"
 
 namespace ascend::npu {
 namespace {
@@ -170,15 +171,32 @@ Tensor histogram(const Tensor& self, int64_t bins, const at::Scalar& min, const 
     return call.out(at::histc(values.to(at::kDouble), bins, min, max).to(self.scalar_type()));
 }
 
+// Captured into a graph as the fallback's operators are, and otherwise called as they are.
+template <auto F>
+void boxed(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+    for (const c10::IValue& value : torch::jit::last(*stack, op.schema().arguments().size()))
+        if (value.isTensor() && value.toTensor().defined() && value.toTensor().device().type() == kNpu) {
+            if (Recording* recording = recording_here(value.toTensor().device().index()))
+                return recording->op(op, stack, &Captured<F>::run);
+            break;
+        }
+    Captured<F>::run(op, stack);
+}
+
+template <auto F>
+torch::CppFunction capturable() {
+    return torch::CppFunction::makeFromBoxedFunction<&boxed<F>>();
+}
+
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-    library.impl("convolution_overrideable", &convolution);
-    library.impl("convolution_backward_overrideable", &convolution_backward);
-    library.impl("_thnn_fused_lstm_cell", &lstm_cell);
-    library.impl("_thnn_fused_lstm_cell_backward_impl", &lstm_cell_backward);
-    library.impl("_thnn_fused_gru_cell", &gru_cell);
-    library.impl("_thnn_fused_gru_cell_backward", &gru_cell_backward);
+    library.impl("convolution_overrideable", capturable<&convolution>());
+    library.impl("convolution_backward_overrideable", capturable<&convolution_backward>());
+    library.impl("_thnn_fused_lstm_cell", capturable<&lstm_cell>());
+    library.impl("_thnn_fused_lstm_cell_backward_impl", capturable<&lstm_cell_backward>());
+    library.impl("_thnn_fused_gru_cell", capturable<&gru_cell>());
+    library.impl("_thnn_fused_gru_cell_backward", capturable<&gru_cell_backward>());
     library.impl("_fused_sdp_choice", &attention_choice);
-    library.impl("histc", &histogram);
+    library.impl("histc", capturable<&histogram>());
 }
 
 }  // namespace

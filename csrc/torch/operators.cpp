@@ -21,6 +21,8 @@
 #include "torch/cpu_views.h"
 #include "torch/devices.h"
 #include "torch/estimate.h"
+#include "torch/graph.h"
+#include "torch/host_memory.h"
 
 namespace ascend::npu {
 namespace {
@@ -128,6 +130,10 @@ void record_stream(at::Tensor&, at::Stream) {}
 // Large tensors without gaps are zeroed without being written; others by the CPU's kernel.
 at::Tensor& zero_(at::Tensor& self) {
     const int device = self.device().index();
+    if (Recording* recording = recording_here(device)) {
+        Captured<&zero_>::call(*recording, "aten::zero_", self);
+        return self;
+    }
     Hbm& memory = hbm(device);
     {
         CpuViews views(device);
@@ -149,6 +155,14 @@ void host_waits_for_current_stream(int device) { timeline().host_waits_for(devic
 at::Tensor copy_from(const at::Tensor& source, const at::Tensor& target, bool non_blocking) {
     const at::Tensor& npu = is_npu(target) ? target : source;
     const int device = npu.device().index();
+    if (Recording* recording = recording_here(device)) {
+        const at::Tensor& host = is_npu(target) ? source : target;
+        if (!is_npu(host) && !(non_blocking && is_pinned(host.data_ptr())))
+            Recording::refuse("a copy between npu and host memory that is not pinned, or without non_blocking=True,");
+        recording->writes(target);
+        Captured<&copy_from>::call(*recording, "aten::_copy_from", source, target, non_blocking);
+        return target;
+    }
     {
         CpuViews views(device);
         at::Tensor to = is_npu(target) ? views.view(target) : target;
@@ -178,6 +192,7 @@ at::Tensor copy_from_and_resize(const at::Tensor& source, const at::Tensor& targ
 }
 
 at::Scalar item(const at::Tensor& self) {
+    if (recording_here(self.device().index())) Recording::refuse("item() or another read of a value");
     CpuViews views(self.device().index());
     host_waits_for_current_stream(views.device());
     return at::_ops::_local_scalar_dense::redispatch(kCpuKeys, views.view(self));

@@ -16,6 +16,7 @@
 #include "chip/timeline.h"
 #include "torch/devices.h"
 #include "torch/estimate.h"
+#include "torch/graph.h"
 
 namespace ascend::npu {
 namespace {
@@ -28,6 +29,8 @@ constexpr double kLinkBytesPerUs = 0.4e6;
 constexpr int64_t kCommunicationStream = -1;    // of simulated time, one a device; PyTorch's streams count from 0
 
 void check(const char* name, const Tensor& tensor) {
+    TORCH_CHECK_NOT_IMPLEMENTED(!recording_here(tensor.device().type() == kNpu ? tensor.device().index() : -1), "hccl ", name,
+                                ": collectives cannot be captured into an NPU graph");
     TORCH_CHECK(tensor.device().type() == kNpu, "hccl ", name, ": a tensor on ", tensor.device(),
                 " given; expected npu tensors (init_process_group(\"cpu:gloo,npu:hccl\") serves both)");
     TORCH_CHECK(tensor.is_non_overlapping_and_dense(), "hccl ", name, ": a tensor of shape ", tensor.sizes(), " and strides ",

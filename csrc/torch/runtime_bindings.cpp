@@ -16,6 +16,7 @@
 #include "host/host.h"
 #include "torch/bindings.h"
 #include "torch/devices.h"
+#include "torch/graph.h"
 
 namespace py = pybind11;
 
@@ -40,6 +41,12 @@ void launch_by_name(const std::string& kernel, int device_index, int64_t stream,
     check_not_forked();
     const HostFunction run = find_kernel(kernel);
     const Fields fields = fields_of(values);
+    if (Recording* recording = recording_of(device_index, stream)) {
+        recording->node(kernel, [run, fields, device_index] {
+            run(device(device_index), static_cast<int>(current_stream(device_index).id()), fields);
+        });
+        return;
+    }
     Device& on = device(device_index);
     py::gil_scoped_release unlocked;
     run(on, static_cast<int>(stream), fields);
@@ -54,6 +61,13 @@ void launch_entry(uint64_t entry, const std::string& name, const std::string& co
     const auto type = types.find(cores);
     if (type == types.end())
         throw std::invalid_argument("launch_entry: cores '" + cores + "'; accepted: cube, vector, mix");
+    if (Recording* recording = recording_of(device_index, stream)) {
+        recording->node(name, [name, core = type->second, entry, data_independent, device_index, blocks, args] {
+            const Kernel kernel{name.c_str(), core, reinterpret_cast<KernelEntry>(entry), data_independent, false};
+            launch(kernel, device(device_index), {blocks, static_cast<int>(current_stream(device_index).id()), {}}, args.data());
+        });
+        return;
+    }
     const Kernel kernel{name.c_str(), type->second, reinterpret_cast<KernelEntry>(entry), data_independent, false};
     Device& on = device(device_index);
     py::gil_scoped_release unlocked;
@@ -90,6 +104,31 @@ void bind_runtime(py::module_& module) {
     }, py::arg("entry"), py::arg("name"), py::arg("cores"), py::arg("device"), py::arg("stream"), py::arg("blocks"),
        py::arg("args"), py::arg("data_independent") = false);
     module.def("kernel_names", kernel_names);
+
+    // Graphs; capture and replay themselves go through torch.accelerator.Graph.
+    module.def("is_capturing", [](int index) { return is_capturing(index, current_stream(index).id()); }, py::arg("device"));
+    module.def("capture_call", [](const std::string& name, int index, py::function call) {
+        Recording* recording = recording_here(index);
+        if (!recording) return false;
+        const std::shared_ptr<py::function> kept(new py::function(std::move(call)), [](py::function* last) {
+            const py::gil_scoped_acquire gil;
+            delete last;
+        });
+        recording->node(name, [kept] {
+            const py::gil_scoped_acquire gil;
+            (*kept)();
+        });
+        return true;
+    }, py::arg("name"), py::arg("device"), py::arg("call"),
+       "If this thread's stream is being captured: notes that replays call `call`, and returns True without calling it.");
+    module.def("new_graph_pool_id", [] {
+        const auto id = new_pool_id();
+        return std::make_tuple(id.first, id.second);
+    });
+    module.def("begin_group", begin_group, py::arg("device"), py::arg("stream"));
+    module.def("end_group", end_group, py::arg("device"), py::arg("stream"));
+    module.def("begin_update", begin_update, py::arg("device"), py::arg("stream"), py::arg("group"));
+    module.def("end_update", end_update, py::arg("device"), py::arg("stream"));
 
     // Modes.
     module.def("set_mode", [](const std::string& name) {
