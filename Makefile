@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: MIT
-# What can be asked for: `make demo` and `make test` are all a newcomer needs; CI runs `make test`.
+# What can be asked for: `make demo` and `make test` are all a newcomer needs; CI runs
+# `make test sanitize-quick`.
 #   build   compile and install into the active virtual environment, or into .venv
 #   demo    a real model's layers on the emulated chip        examples/demo.py
 #   test    the default test suite                            PYTEST_ARGS=... adds arguments
 #   check   lint and the quick tests
 #   fuzz    10 000 random deep_gemm calls                     FUZZ_CALLS=... FUZZ_SEED=... choose others
+#   sanitize         the same, watched by ASan, UBSan and LSan
+#   sanitize-quick   200 of them, portable kernels only       90 s with the build
 #   bench   simulated against published time                  BENCH_ARGS=... adds arguments
 
 PYTHON3 ?= python3
@@ -15,7 +18,7 @@ REQUIRE := $(PYTHON) scripts/environment.py install
 # -P keeps the checkout off sys.path: the installed packages are meant, not the source folders of the same names.
 RUN := $(PYTHON) -P
 
-.PHONY: build demo test check fuzz bench clean
+.PHONY: build demo test check fuzz sanitize sanitize-quick bench clean
 .DEFAULT_GOAL := build
 
 build: $(PYTHON)
@@ -39,6 +42,14 @@ check: build
 fuzz: build
 	@$(REQUIRE) test
 	@FUZZ_CALLS=$(or $(FUZZ_CALLS),10000) FUZZ_SEED=$(or $(FUZZ_SEED),1000000) $(RUN) -m pytest -q -s tests/fuzz
+
+sanitize: build
+	@$(REQUIRE) test
+	@FUZZ_CALLS=$(or $(FUZZ_CALLS),10000) FUZZ_SEED=$(or $(FUZZ_SEED),2000000) $(RUN) scripts/sanitize.py --jobs $(JOBS) $(PYTEST_ARGS)
+
+sanitize-quick: build
+	@$(REQUIRE) test
+	@FUZZ_CALLS=$(or $(FUZZ_CALLS),200) $(RUN) scripts/sanitize.py --quick --jobs $(JOBS) $(PYTEST_ARGS)
 
 bench: build
 	@$(RUN) benchmarks/bench_deep_gemm.py $(BENCH_ARGS)

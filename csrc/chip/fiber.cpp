@@ -128,6 +128,8 @@ void Fiber::start(std::function<void()> body) {
     error_ = nullptr;
     done_ = false;
     cancelled_ = false;
+    own_.forget();
+    sanitizer::unpoison(stack_bottom(), kStackBytes);           // frames of an abandoned body
     auto top = reinterpret_cast<uintptr_t>(stack_) + kStackBytes + kGuardBytes;
     auto* sp = reinterpret_cast<uint64_t*>(top & ~uintptr_t{15});
 #if defined(__x86_64__)
@@ -152,28 +154,39 @@ void Fiber::start(std::function<void()> body) {
 }
 
 void Fiber::entry(Fiber* fiber) {
+    fiber->own_.arrive(&fiber->scheduler_);
     try {
         if (!fiber->cancelled_) fiber->body_();
     } catch (const FiberCancelled&) {
     } catch (...) {
         fiber->error_ = std::current_exception();
     }
-    fiber->done_ = true;
-    ascend_fiber_switch(&fiber->own_sp_, fiber->scheduler_sp_);
+    fiber->leave_for_ever();
 }
 
-void Fiber::resume() { ascend_fiber_switch(&scheduler_sp_, own_sp_); }
+void Fiber::resume() {
+    scheduler_.leave(stack_bottom(), kStackBytes);
+    ascend_fiber_switch(&scheduler_sp_, own_sp_);
+    scheduler_.arrive();
+}
 
 void Fiber::yield() {
+    own_.leave(scheduler_);
     ascend_fiber_switch(&own_sp_, scheduler_sp_);
+    own_.arrive(&scheduler_);
     if (cancelled_) throw FiberCancelled{};
 }
 
 void Fiber::abandon(std::exception_ptr error) {
     error_ = std::move(error);
-    done_ = true;
-    ascend_fiber_switch(&own_sp_, scheduler_sp_);
+    leave_for_ever();
     __builtin_unreachable();
+}
+
+void Fiber::leave_for_ever() {
+    done_ = true;
+    own_.leave(scheduler_, true);
+    ascend_fiber_switch(&own_sp_, scheduler_sp_);
 }
 
 void Fiber::cancel() {

@@ -7,6 +7,8 @@
 #include <exception>
 #include <functional>
 
+#include "chip/sanitizer.h"
+
 namespace ascend {
 
 // Thrown inside a fiber when its launch is given up, so that its frames unwind.
@@ -31,16 +33,19 @@ public:
     static constexpr size_t kGuardBytes = 64 * 1024;   // below the stack; a multiple of every page size in use
     bool owns(const void* p) const { return at(p) < kGuardBytes + kStackBytes; }
     bool is_guard(const void* p) const { return at(p) < kGuardBytes; }
+    void* stack_bottom() const { return static_cast<char*>(stack_) + kGuardBytes; }
     void* stack_top() const { return static_cast<char*>(stack_) + kGuardBytes + kStackBytes; }
 
 private:
     static void entry(Fiber*);
+    void leave_for_ever();
     size_t at(const void* p) const { return reinterpret_cast<size_t>(p) - reinterpret_cast<size_t>(stack_); }
     friend void fiber_entry(Fiber*);
 
     void* stack_ = nullptr;         // mapping with a guard page below
     void* own_sp_ = nullptr;
     void* scheduler_sp_ = nullptr;
+    [[no_unique_address]] sanitizer::Stack own_, scheduler_;
     std::function<void()> body_;
     std::exception_ptr error_;
     bool done_ = true;

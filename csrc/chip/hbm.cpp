@@ -12,6 +12,8 @@
 #include <fstream>
 #include <utility>
 
+#include "chip/sanitizer.h"
+
 namespace ascend {
 namespace {
 
@@ -115,6 +117,7 @@ Hbm::Hbm(int device, uint64_t capacity_bytes)
 
 Hbm::~Hbm() {
     process_reserved_bytes -= statistics_.reserved.current;
+    sanitizer::unpoison(reinterpret_cast<void*>(base_), accessible_end_ - base_);
     munmap(reinterpret_cast<void*>(mapping_), mapping_bytes_);
 }
 
@@ -151,6 +154,7 @@ void Hbm::free(void* p) {
     if (block == blocks_.end() || !block->second.is_live) return;   // a deleter may not throw
     const uint64_t size = block->second.size;
     block->second.is_live = false;
+    sanitizer::poison(p, size);
     statistics_.allocations.down(1);
     statistics_.allocated.down(size);
     statistics_.requested.down(block->second.requested);
@@ -267,6 +271,7 @@ void* Hbm::make_live(Blocks::iterator block, size_t requested) {
     statistics_.allocations.up(1);
     statistics_.allocated.up(block->second.size);
     statistics_.requested.up(requested);
+    sanitizer::unpoison(reinterpret_cast<void*>(block->first), requested);
     return reinterpret_cast<void*>(block->first);
 }
 
@@ -342,6 +347,7 @@ bool Hbm::make_accessible(uint64_t end) {
     if (end <= accessible_end_) return true;
     const uint64_t target = std::min(base_ + capacity_bytes_, round_up(end - base_, kAccessibleStep) + base_);
     if (mprotect(reinterpret_cast<void*>(accessible_end_), target - accessible_end_, PROT_READ | PROT_WRITE) != 0) return false;
+    sanitizer::poison(reinterpret_cast<void*>(accessible_end_), target - accessible_end_);
     accessible_end_ = target;
     return true;
 }

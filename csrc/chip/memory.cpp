@@ -6,6 +6,8 @@
 
 #include <new>
 
+#include "chip/sanitizer.h"
+
 namespace ascend {
 
 namespace {
@@ -14,7 +16,7 @@ constexpr int64_t kWideGuardBytes = int64_t{8} << 30, kGuardBytes = 1 << 20;
 }  // namespace
 
 Memory::Memory(const char* name, uint32_t bytes, bool guarded)
-    : valid(bytes), name_(name), bytes_(bytes), guard_bytes_(guarded ? kWideGuardBytes : 0) {
+    : valid(bytes), name_(name), bytes_(bytes), guard_bytes_(guarded ? kWideGuardBytes : sanitizer::kActive ? kGuardBytes : 0) {
     const auto reserve = [&] {
         return mmap(nullptr, bytes_ + 2 * static_cast<size_t>(guard_bytes_), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     };

@@ -3,7 +3,7 @@
 #include "chip/spec.h"
 
 #include <algorithm>
-#include <memory>
+#include <forward_list>
 #include <mutex>
 #include <set>
 #include <stdexcept>
@@ -105,10 +105,10 @@ std::string join(const std::vector<std::string>& names) {
 }
 
 std::mutex current_mutex;
-// Never freed: a launch may still read the one before. Chips change a few times in a process, if at all.
-const ChipSpec*& current() {
-    static const ChipSpec* spec = new ChipSpec(default_chip_spec());
-    return spec;
+// The newest in front. None is ever freed: a launch may still read the one before. Chips change a few times in a process.
+std::forward_list<ChipSpec>& specs() {
+    static auto* all = new std::forward_list<ChipSpec>{default_chip_spec()};
+    return *all;
 }
 
 }  // namespace
@@ -195,12 +195,12 @@ ChipSpec default_chip_spec() {
 
 const ChipSpec& chip_spec() {
     std::lock_guard lock(current_mutex);
-    return *current();
+    return specs().front();
 }
 
 void set_chip_spec(const ChipSpec& spec) {
     std::lock_guard lock(current_mutex);
-    current() = new ChipSpec(spec);
+    specs().push_front(spec);
 }
 
 }  // namespace ascend

@@ -11,10 +11,12 @@
 #include <exception>
 #include <iterator>
 #include <mutex>
+#include <utility>
 
 #include "chip/core.h"
 #include "chip/device.h"
 #include "chip/launch.h"
+#include "chip/sanitizer.h"
 
 namespace ascend {
 
@@ -84,6 +86,8 @@ bool is_kernel_code(uint64_t pc) {
 // In the fiber, as if the trapping instruction had called it; there is nothing to return to.
 [[noreturn]] void trapped() {
     Core& core = *running_core;
+    sanitizer::leave_stack_for(core.fiber.stack_bottom(), Fiber::kStackBytes);  // the trap may have come from another one
+    sanitizer::arrive_on_stack();
     const Trap what = trap;
     const auto* pc = reinterpret_cast<const void*>(what.pc + 1);  // fail() takes return addresses
     std::exception_ptr error;
@@ -102,7 +106,7 @@ bool is_kernel_code(uint64_t pc) {
         error = std::current_exception();
     }
     if (simt_context.forget) simt_context.forget();
-    core.fiber.abandon(error);
+    core.fiber.abandon(std::move(error));
 }
 
 void handle(int signal, siginfo_t* info, void* context) {
@@ -123,6 +127,7 @@ void handle(int signal, siginfo_t* info, void* context) {
                            (signal == SIGFPE || where_is(*core, address) != Where::elsewhere || is_kernel_code(pc));
     if (is_kernel) {
         trap = {signal, address, pc};
+        sanitizer::unpoison(core->fiber.stack_bottom(), Fiber::kStackBytes);  // the frames that are given up
         pc = reinterpret_cast<uint64_t>(&trapped);
         sp = reinterpret_cast<uint64_t>(core->fiber.stack_top()) - kReturnAddress;  // as after a call
         return;

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "chip/launch.h"
+#include "chip/sanitizer.h"
 #include "chip/trap.h"
 #include "isa/instruction.h"
 
@@ -130,6 +131,7 @@ public:
             mprotect(bottom, kPageBytes, PROT_NONE);
             guarded_ = index + 1;
         }
+        sanitizer::unpoison(bottom + kPageBytes, kStackBytes - kPageBytes);  // frames of an earlier launch
         auto* sp = reinterpret_cast<uint64_t*>(bottom + kStackBytes - index * 11 % 64 * 64);
 #if defined(__x86_64__)
         *--sp = 0;
@@ -148,6 +150,7 @@ public:
     }
     bool owns(const void* p) const { return offset(p) < kStackBytes * kMaxSimtThreads; }
     bool is_guard(const void* p) const { return owns(p) && offset(p) % kStackBytes < kPageBytes; }
+    const void* bottom_of(const void* p) const { return base_ + offset(p) / kStackBytes * kStackBytes; }
 
 private:
     size_t offset(const void* p) const { return reinterpret_cast<size_t>(p) - reinterpret_cast<size_t>(base_); }
@@ -293,10 +296,20 @@ void Scheduler::check_time() {
 
 void stack_main();
 
+void change_stack(Scheduler& s, void** save, void* target) {
+    if constexpr (sanitizer::kActive) {
+        const bool is_ours = s.stacks && s.stacks->owns(target);
+        const void* bottom = is_ours ? s.stacks->bottom_of(target) : s.core->fiber.stack_bottom();
+        sanitizer::leave_stack_for(bottom, is_ours ? kStackBytes : Fiber::kStackBytes);
+    }
+    ascend_simt_switch(save, target);
+    sanitizer::arrive_on_stack();
+}
+
 // Leaves the running stack, whose position goes to *save, for the choice.
 void switch_to(Scheduler& s, void** save, Scheduler::Choice choice) {
     if (choice.kind == Scheduler::Kind::resume) {
-        ascend_simt_switch(save, s.of_thread[choice.thread].sp);
+        change_stack(s, save, s.of_thread[choice.thread].sp);
         return;
     }
     s.set_index(choice.thread);
@@ -307,7 +320,7 @@ void switch_to(Scheduler& s, void** save, Scheduler::Choice choice) {
         if (!s.stacks) s.stacks = std::make_unique<Stacks>();
         target = s.stacks->fresh(s.stacks_used++, stack_main);
     }
-    ascend_simt_switch(save, target);
+    change_stack(s, save, target);
 }
 
 // The core's stack learns of an error of another one here, wherever it waits.
@@ -329,6 +342,7 @@ void Scheduler::wait_here() {
 
 // First function on a stack of ours. An error cannot pass from stack to stack by itself: it is handed to the core's.
 void stack_main() {
+    sanitizer::arrive_on_stack();
     Scheduler& s = *scheduler;
     try {
         s.loop(s.body);
@@ -336,7 +350,7 @@ void stack_main() {
         s.error = std::current_exception();
     }
     void* nowhere;
-    ascend_simt_switch(&nowhere, *s.core_position);
+    change_stack(s, &nowhere, *s.core_position);
     __builtin_unreachable();
 }
 
@@ -414,13 +428,13 @@ bool simt_thread_ended() {
     if (choice.kind == Scheduler::Kind::none) {
         if (is_core_stack) return false;
         void* nowhere;
-        ascend_simt_switch(&nowhere, *s.core_position);
+        change_stack(s, &nowhere, *s.core_position);
         __builtin_unreachable();
     }
     // This stack is free: for another thread, or, the core's, until the end. The switch fills the slot.
     void** slot = is_core_stack ? &s.core_sp : &s.idle[s.idle_count++];
     if (is_core_stack) s.core_position = slot;
-    ascend_simt_switch(slot, s.of_thread[choice.thread].sp);
+    change_stack(s, slot, s.of_thread[choice.thread].sp);
     if (!is_core_stack) return true;
     rethrow_error(s);
     return false;
