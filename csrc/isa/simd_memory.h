@@ -306,6 +306,52 @@ ASC_INLINE void asc_gather(ascend::isa::Register<ascend::isa::gathered_t<T>>& ds
     set_lanes(dst, out);
 }
 
+// Eight 32-byte blocks from base + index[block] bytes, multiples of 32 (choice: public is "block offsets"). Block i is zero,
+// and touches no memory, where lane i of the mask, as one of 32-bit lanes, is off.
+template <typename T>
+ASC_INLINE void asc_gather_datablock(ascend::isa::Register<T>& dst, const T* base,
+                                     const ascend::isa::Register<uint32_t>& index, const vector_bool& mask) {
+    using namespace ascend::isa;
+    vf_count(VfClass::gather, 2);
+    const Lanes<uint32_t> at = lanes_of(index);
+    alignas(64) uint8_t blocks[kRegisterBytes] = {};
+    for (int i = 0; i < kRegisterBytes / kBlockBytes; ++i) {
+        if (!is_active<uint32_t>(mask, i)) continue;
+        const uint8_t* from = byte_pointer(base) + at.at[i];
+        check_aligned("asc_gather_datablock", from);
+        std::memcpy(blocks + i * kBlockBytes, from, kBlockBytes);
+    }
+    std::memcpy(&dst, blocks, kRegisterBytes);
+}
+template <typename T>
+ASC_INLINE void asc_gather_datablock(ascend::isa::Register<T>& dst, const T* base,
+                                     const ascend::isa::Register<uint32_t>& index) {
+    ascend::isa::Predicate all;
+    ascend::isa::each_chunk([&](auto i) __attribute__((always_inline)) { all.v[i] = ~ascend::isa::Vec<uint8_t>{}; });
+    asc_gather_datablock(dst, base, index, all);
+}
+
+// Two registers of elements, those of the first at even places. The mask is of the lanes of each.
+template <typename T>
+ASC_INLINE void asc_storealign_intlv(T* base, const ascend::isa::Register<T>& even, const ascend::isa::Register<T>& odd,
+                                     int64_t offset, const vector_bool& mask) {
+    using namespace ascend::isa;
+    vf_count(VfClass::store, 2);
+    check_aligned("asc_storealign_intlv", base + offset);
+    const Lanes<T> first = lanes_of(even), second = lanes_of(odd);
+    for (int i = 0; i < kLanes<T>; ++i) {
+        if (!is_active<T>(mask, i)) continue;
+        std::memcpy(base + offset + 2 * i, &first.at[i], sizeof(T));
+        std::memcpy(base + offset + 2 * i + 1, &second.at[i], sizeof(T));
+    }
+}
+// TileLang's templates name this form, but an interleaving store has two sources: what it would store is not published.
+template <typename T>
+void asc_storealign_intlv(T*, const ascend::isa::Register<T>&, int64_t, const vector_bool&) {
+    static_assert(sizeof(T) == 0, "asc_storealign_intlv with one source register is known but not implemented; "
+                                  "asc_storealign_intlv(base, even, odd, offset, mask) stores two");
+}
+
 // base[index[i]] = source[i] where active; of equal indices the highest lane stays.
 template <typename T, typename I>
 ASC_INLINE void asc_scatter(T* base, const ascend::isa::Register<T>& source,

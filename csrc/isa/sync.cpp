@@ -112,8 +112,8 @@ void inter_wait(Pipe pipe, int id, const void* pc) {
 }
 
 // Mode 2 of the cross-core flags: the cube releases both vector cores at once, and needs both to be released itself.
-void cross_set(Pipe pipe, int mode, int id, const void* pc) {
-    const Issue issue{this_core(), "asc_sync_cross_set", pipe, pc};
+void cross_set(Pipe pipe, int mode, int id, const void* pc, const char* name) {
+    const Issue issue{this_core(), name, pipe, pc};
     issue.field("mode", mode, 0, 4);
     check_pipe(issue, pipe);
     const auto flag = static_cast<uint8_t>(id);
@@ -138,8 +138,8 @@ void cross_set(Pipe pipe, int mode, int id, const void* pc) {
     }
 }
 
-void cross_wait(Pipe pipe, int mode, int id, const void* pc) {
-    const Issue issue{this_core(), "asc_sync_cross_wait", pipe, pc};
+void cross_wait(Pipe pipe, int mode, int id, const void* pc, const char* name) {
+    const Issue issue{this_core(), name, pipe, pc};
     issue.field("mode", mode, 0, 4);
     check_pipe(issue, pipe);
     const bool cube = issue.core.kind == CoreKind::aic;

@@ -16,8 +16,8 @@ namespace ascend::isa {
 [[gnu::noinline]] void intra_wait(Pipe pipe, int id, const void* pc);
 [[gnu::noinline]] void inter_arrive(Pipe pipe, int id, const void* pc);
 [[gnu::noinline]] void inter_wait(Pipe pipe, int id, const void* pc);
-[[gnu::noinline]] void cross_set(Pipe pipe, int mode, int id, const void* pc);
-[[gnu::noinline]] void cross_wait(Pipe pipe, int mode, int id, const void* pc);
+[[gnu::noinline]] void cross_set(Pipe pipe, int mode, int id, const void* pc, const char* name = "asc_sync_cross_set");
+[[gnu::noinline]] void cross_wait(Pipe pipe, int mode, int id, const void* pc, const char* name = "asc_sync_cross_wait");
 // An address just behind an instruction of the caller, as a return address is, also where the caller was inlined: names the
 // kernel's source line in reports.
 #define ASCEND_SIM_HERE (ascend::isa::here())
@@ -71,4 +71,17 @@ ASCEND_SIM_INSTRUCTION void asc_sync_cross_set(pipe_t pipe, int mode, int id) {
 }
 ASCEND_SIM_INSTRUCTION void asc_sync_cross_wait(pipe_t pipe, int mode, int id) {
     ascend::isa::cross_wait(ascend::isa::pipe_of(pipe), mode, id, ASCEND_SIM_HERE);
+}
+// The same between the vector cores of a block (mode 1), and between its cube and both of them (mode 2).
+ASCEND_SIM_INSTRUCTION void asc_sync_subblock_arrive(pipe_t pipe, int id) {
+    ascend::isa::cross_set(ascend::isa::pipe_of(pipe), 1, id, ASCEND_SIM_HERE, "asc_sync_subblock_arrive");
+}
+ASCEND_SIM_INSTRUCTION void asc_sync_subblock_wait(pipe_t pipe, int id) {
+    ascend::isa::cross_wait(ascend::isa::pipe_of(pipe), 1, id, ASCEND_SIM_HERE, "asc_sync_subblock_wait");
+}
+ASCEND_SIM_INSTRUCTION void asc_sync_block_arrive(pipe_t pipe, int id) {
+    ascend::isa::cross_set(ascend::isa::pipe_of(pipe), 2, id, ASCEND_SIM_HERE, "asc_sync_block_arrive");
+}
+ASCEND_SIM_INSTRUCTION void asc_sync_block_wait(pipe_t pipe, int id) {
+    ascend::isa::cross_wait(ascend::isa::pipe_of(pipe), 2, id, ASCEND_SIM_HERE, "asc_sync_block_wait");
 }

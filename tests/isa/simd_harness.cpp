@@ -399,6 +399,103 @@ extern "C" long loadalign_postupdate_f32(void* d, const float* ub, int step) {
     put(d, r);
     return p - ub;
 }
+#define POST_UPDATE_LOAD(op, s, T)                                                \
+    extern "C" long op##_postupdate_##s(void* d, const void* ub, int step) {     \
+        Register<T> r;                                                           \
+        const T* p = static_cast<const T*>(ub);                                  \
+        op##_postupdate(r, p, step);                                             \
+        put(d, r);                                                               \
+        return p - static_cast<const T*>(ub);                                    \
+    }
+FOR_WIDTHS(POST_UPDATE_LOAD, asc_loadalign)
+FOR_WIDTHS(POST_UPDATE_LOAD, asc_loadalign_brc_elem)
+FOR_WIDTHS(POST_UPDATE_LOAD, asc_loadalign_unpack)
+FOR_WIDTHS(POST_UPDATE_LOAD, asc_loadalign_upsample)
+FOR_WIDTHS(POST_UPDATE_LOAD, asc_loadalign_downsample)
+FOR_WIDTHS(POST_UPDATE_LOAD, asc_loadalign_brc_datablock)
+FOR_WIDTHS(POST_UPDATE_LOAD, asc_loadalign_brc_elem2datablock)
+POST_UPDATE_LOAD(asc_loadalign_unpack4, u8, uint8_t)
+// An address register counts elements; a barrier orders what is in order here.
+extern "C" void load_by_address_register(void* d, const void* ub, int offset) {
+    Register<uint8_t> x;
+    Register<uint16_t> y;
+    Register<float> z;
+    asc_loadalign(x, static_cast<const uint8_t*>(ub), asc_update_addr_reg_b8(offset));
+    asc_mem_bar(VST_VLD);
+    asc_loadalign(y, static_cast<const uint16_t*>(ub), asc_update_addr_reg_b16(offset));
+    asc_mem_bar(VV_ALL);
+    asc_loadalign(z, static_cast<const float*>(ub), asc_update_addr_reg_b32(offset));
+    put(d, x), put(static_cast<char*>(d) + 256, y), put(static_cast<char*>(d) + 512, z);
+}
+// What reductions keep of the lanes above their result.
+#define RAW_REDUCTION(op, asc, s, D, T)                                         \
+    extern "C" void op##_modes_##s(void* d, const void* a, const void* m) {     \
+        Register<D> merged = reg<D>(d), zeroed = reg<D>(d), plain;              \
+        op(merged, reg<T>(a), pred(m), MODE_MERGING);                           \
+        op(zeroed, reg<T>(a), pred(m), MODE_ZEROING);                           \
+        asc(plain, reg<T>(a), pred(m));                                         \
+        put(d, merged), put(static_cast<char*>(d) + 256, zeroed), put(static_cast<char*>(d) + 512, plain); \
+    }
+RAW_REDUCTION(vcadd, asc_reduce_sum, f32, float, float)
+RAW_REDUCTION(vcmax, asc_reduce_max, f32, float, float)
+RAW_REDUCTION(vcmin, asc_reduce_min, f32, float, float)
+// Raw forms: merging, zeroing, and the instruction without a mode.
+#define RAW_FORM(op, asc, s, T, B)                                                                   \
+    extern "C" void op##_modes_##s(void* d, const void* a, const void* b, const void* m) {           \
+        Register<T> merged = reg<T>(d), zeroed = reg<T>(d), plain;                                   \
+        op(merged, reg<T>(a), B, pred(m), MODE_MERGING);                                             \
+        op(zeroed, reg<T>(a), B, pred(m), MODE_ZEROING);                                             \
+        asc(plain, reg<T>(a), B, pred(m));                                                           \
+        put(d, merged), put(static_cast<char*>(d) + 256, zeroed), put(static_cast<char*>(d) + 512, plain); \
+    }
+template <typename T>
+static T scalar_of(const void* from) {
+    T value;
+    std::memcpy(&value, from, sizeof value);
+    return value;
+}
+#define RAW_VECTOR(op, asc, s, T) RAW_FORM(op, asc, s, T, reg<T>(b))
+#define RAW_SCALAR(op, asc, s, T) RAW_FORM(op, asc, s, T, scalar_of<T>(b))
+RAW_VECTOR(vadd, asc_add, f16, half)
+RAW_VECTOR(vsub, asc_sub, f32, float)
+RAW_VECTOR(vmul, asc_mul, bf16, bfloat16_t)
+RAW_VECTOR(vdiv, asc_div, f32, float)
+RAW_VECTOR(vmax, asc_max, f32, float)
+RAW_VECTOR(vmin, asc_min, s16, int16_t)
+RAW_VECTOR(vand, asc_and, u32, uint32_t)
+RAW_VECTOR(vor, asc_or, u16, uint16_t)
+RAW_VECTOR(vxor, asc_xor, u8, uint8_t)
+RAW_VECTOR(vshl, asc_shiftleft, s32, int32_t)
+RAW_VECTOR(vshr, asc_shiftright, s16, int16_t)
+RAW_VECTOR(vabsdif, asc_abs_sub, f32, float)
+RAW_SCALAR(vadds, asc_add_scalar, s32, int32_t)
+RAW_SCALAR(vmuls, asc_mul_scalar, f32, float)
+RAW_SCALAR(vmaxs, asc_max_scalar, bf16, bfloat16_t)
+RAW_SCALAR(vmins, asc_min_scalar, u16, uint16_t)
+RAW_SCALAR(vshls, asc_shiftleft_scalar, u32, uint32_t)
+RAW_SCALAR(vshrs, asc_shiftright_scalar, s32, int32_t)
+#define RAW_ONE(op, asc, s, T)                                                                       \
+    extern "C" void op##_modes_##s(void* d, const void* a, const void*, const void* m) {             \
+        Register<T> merged = reg<T>(d), zeroed = reg<T>(d), plain;                                   \
+        op(merged, reg<T>(a), pred(m), MODE_MERGING);                                                \
+        op(zeroed, reg<T>(a), pred(m), MODE_ZEROING);                                                \
+        asc(plain, reg<T>(a), pred(m));                                                              \
+        put(d, merged), put(static_cast<char*>(d) + 256, zeroed), put(static_cast<char*>(d) + 512, plain); \
+    }
+RAW_ONE(vln, asc_ln, f32, float)
+RAW_ONE(vsqrt, asc_sqrt, f32, float)
+RAW_ONE(vabs, asc_abs, s16, int16_t)
+RAW_ONE(vneg, asc_neg, f16, half)
+RAW_ONE(vrelu, asc_relu, f32, float)
+RAW_ONE(vnot, asc_not, u8, uint8_t)
+RAW_ONE(vexp, asc_exp, f32, float)
+extern "C" void vaxpy_modes_f32(void* d, const void* a, const void* b, const void* m) {
+    Register<float> merged = reg<float>(d), zeroed = reg<float>(d), plain = reg<float>(d);
+    vaxpy(merged, reg<float>(a), scalar_of<float>(b), pred(m), MODE_MERGING);
+    vaxpy(zeroed, reg<float>(a), scalar_of<float>(b), pred(m), MODE_ZEROING);
+    asc_axpy(plain, reg<float>(a), scalar_of<float>(b), pred(m));
+    put(d, merged), put(static_cast<char*>(d) + 256, zeroed), put(static_cast<char*>(d) + 512, plain);
+}
 #define STORE(op, s, T)                                                            \
     extern "C" void op##_##s(void* ub, const void* a, int offset, const void* m) { \
         op(static_cast<T*>(ub), reg<T>(a), offset, pred(m));                       \
@@ -418,6 +515,27 @@ extern "C" long storealign_blocks_bf16(void* ub, const void* a, int block_stride
     asc_storealign_postupdate(p, reg<bfloat16_t>(a), static_cast<uint16_t>(block_stride),
                               static_cast<uint16_t>(repeat_stride), pred(m));
     return p - static_cast<bfloat16_t*>(ub);
+}
+extern "C" void storealign_intlv_u16(void* ub, const void* a, const void* b, int offset, const void* m) {
+    asc_storealign_intlv(static_cast<uint16_t*>(ub), reg<uint16_t>(a), reg<uint16_t>(b), offset, pred(m));
+}
+extern "C" void storealign_intlv_f32(void* ub, const void* a, const void* b, int offset, const void* m) {
+    asc_storealign_intlv(static_cast<float*>(ub), reg<float>(a), reg<float>(b), offset, pred(m));
+}
+extern "C" void gather_datablock_bf16(void* d, const void* ub, const void* i, const void* m) {
+    Register<bfloat16_t> r;
+    if (m) asc_gather_datablock(r, static_cast<const bfloat16_t*>(ub), reg<uint32_t>(i), pred(m));
+    else asc_gather_datablock(r, static_cast<const bfloat16_t*>(ub), reg<uint32_t>(i));
+    put(d, r);
+}
+extern "C" int gather_datablock_faults(const void* ub, const void* i) {
+    try {
+        Register<float> r;
+        asc_gather_datablock(r, static_cast<const float*>(ub), reg<uint32_t>(i));
+        return 0;
+    } catch (const std::runtime_error&) {
+        return 1;
+    }
 }
 #define GATHER(s, T, I)                                                                      \
     extern "C" void asc_gather_##s(void* d, const void* ub, const void* i, const void* m) {  \
@@ -456,6 +574,7 @@ extern "C" int faults_at(void* ub, int offset_bytes) {
 PATTERNS(b8)
 PATTERNS(b16)
 PATTERNS(b32)
+PATTERNS(b64)
 #define UPDATE(w)                                             \
     extern "C" uint32_t update_##w(void* d, uint32_t count) { \
         put(d, asc_update_mask_##w(count));                   \

@@ -30,6 +30,8 @@ __simt_vf__ void pass_on(__gm__ const int32_t* in, __gm__ int32_t* out, __ubuf__
         shared[i] = value;
         asc_syncthreads();
         value = shared[(i + 1) % n] + round;
+        asc_threadfence();
+        asc_threadfence_block();
         asc_syncthreads();
     }
     out[i] = value;

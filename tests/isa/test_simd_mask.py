@@ -21,13 +21,14 @@ def random_predicate(seed):
     return np.where(random_values("u8", 256, seed) & 1, 0xFF, 0).astype(np.uint8)
 
 
-@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("width", [*WIDTHS, "b64"])
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_patterns(simd, width, pattern):
-    n = 256 // WIDTHS[width]
+    lane_bytes = int(width[1:]) // 8
+    n = 256 // lane_bytes
     got = predicate()
     simd(f"create_{width}_{pattern}", got)
-    assert (got == mask_of(PATTERNS[pattern](np.arange(n), n), WIDTHS[width])).all()
+    assert (got == mask_of(PATTERNS[pattern](np.arange(n), n), lane_bytes)).all()
 
 
 @pytest.mark.parametrize("width", WIDTHS)

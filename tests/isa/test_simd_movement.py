@@ -66,6 +66,97 @@ def test_post_update_loads_from_the_old_address(simd):
     check(bits(got), bits(ub[:64]))
 
 
+@pytest.mark.parametrize("suffix", WIDTHS)
+@pytest.mark.parametrize("name", LOADS)
+def test_post_update_forms_load_the_same_and_advance(simd, name, suffix):
+    n = lanes(suffix)
+    ub = memory(suffix, 4 * n)
+    got = empty(suffix)
+    assert simd(f"{name}_postupdate_{suffix}", got, ub, n // 2) == n // 2
+    check(bits(got), bits(LOADS[name](ub, n)), what=name)
+
+
+def test_post_update_load_of_bytes_with_three_zeros_after_each(simd):
+    ub, got = memory("u8", 256), empty("u8")
+    assert simd("asc_loadalign_unpack4_postupdate_u8", got, ub, 64) == 64
+    assert (got.view(np.uint32) == ub[:64]).all()
+
+
+def test_address_registers_count_elements(simd):
+    ub, got = memory("u8", 1024), np.zeros(768, np.uint8)
+    simd("load_by_address_register", got, ub, 64)
+    assert (got[:256] == ub[64:320]).all() and (got[256:512] == ub[128:384]).all() and (got[512:] == ub[256:512]).all()
+
+
+@pytest.mark.parametrize("suffix", ["u16", "f32"])
+def test_interleaving_store(simd, suffix):
+    n = lanes(suffix)
+    a, b = random_values(suffix, n, 3), random_values(suffix, n, 4)
+    for on in (np.ones(n, bool), np.arange(n) % 3 == 1, np.zeros(n, bool)):
+        ub = memory(suffix, 4 * n)
+        want = ub.copy()
+        inside = want[n : 3 * n].reshape(n, 2)
+        inside[on] = np.stack([a, b], 1)[on]
+        simd(f"storealign_intlv_{suffix}", ub, a, b, n, mask_of(on, 256 // n))
+        check(bits(ub), bits(want))
+
+
+def test_gather_of_32_byte_blocks(simd):
+    ub = memory("bf16", 16 * 40)
+    block = np.random.default_rng(8).permutation(40)[:8]
+    index = np.full(64, 2**32 - 1, np.uint32)               # lanes beyond the eighth say nothing
+    index[:8] = block * 32
+    got = empty("bf16")
+    simd("gather_datablock_bf16", got, ub, index, None)
+    check(bits(got), bits(ub.reshape(40, 16)[block].ravel()))
+    on = np.arange(64) % 3 == 0
+    index[:8] = np.where(on[:8], block * 32, 2**31)         # blocks that are off touch no memory
+    simd("gather_datablock_bf16", got, ub, index, mask_of(on, 4))
+    check(bits(got), np.where(np.repeat(on[:8], 16), bits(ub.reshape(40, 16)[block].ravel()), 0).astype(np.uint16))
+    index[:8] = 16
+    assert simd("gather_datablock_faults", ub, index) == 1
+
+
+RAW_FORMS = {"vadd": "f16", "vsub": "f32", "vmul": "bf16", "vdiv": "f32", "vmax": "f32", "vmin": "s16", "vand": "u32", "vor": "u16", "vxor": "u8", "vshl": "s32",
+             "vshr": "s16", "vabsdif": "f32", "vadds": "s32", "vmuls": "f32", "vmaxs": "bf16", "vmins": "u16", "vshls": "u32", "vshrs": "s32", "vln": "f32",
+             "vsqrt": "f32", "vabs": "s16", "vneg": "f16", "vrelu": "f32", "vnot": "u8", "vexp": "f32", "vaxpy": "f32"}
+
+
+@pytest.mark.parametrize("name", RAW_FORMS)
+def test_raw_forms_keep_or_clear_masked_lanes_of_the_plain_instruction(simd, name):
+    """The plain instruction has its oracle in test_simd_arithmetic.py; here: what its lanes become under each mode."""
+    suffix = RAW_FORMS[name]
+    n = lanes(suffix)
+    for seed in range(6):
+        a = np.resize(np.concatenate([edge_values(suffix), random_values(suffix, n, seed)]), n)
+        b = np.roll(np.resize(edge_values(suffix), n), seed)
+        if "sh" in name:
+            b = (np.arange(n) % 18).astype(DTYPES[suffix]) if name in ("vshl", "vshr") else np.full(n, 3 * seed, DTYPES[suffix])
+        on, mask = random_mask(suffix, seed)
+        out = np.concatenate([random_values(suffix, n, 90 + seed), random_values(suffix, 2 * n, 91)])
+        old = out[:n].copy()
+        simd(f"{name}_modes_{suffix}", out, a, b, mask)
+        merged, zeroed, plain = out.reshape(3, n)
+        check(bits(zeroed), bits(plain))
+        check(bits(merged)[on], bits(plain)[on])
+        check(bits(merged)[~on], bits(old)[~on])
+        if name != "vaxpy":
+            assert (bits(zeroed)[~on] == 0).all()
+
+
+@pytest.mark.parametrize("name, written", [("vcadd", 1), ("vcmax", 2), ("vcmin", 2)])
+def test_raw_reductions_write_their_lanes_only_when_merging(simd, name, written):
+    x, (_, mask) = random_values("f32", 64, 5), random_mask("f32", 6)
+    out = random_values("f32", 192, 7)
+    old = out[:64].copy()
+    simd(f"{name}_modes_f32", out, x, mask)
+    merged, zeroed, plain = bits(out).reshape(3, 64)
+    check(zeroed, plain)
+    check(merged[:written], plain[:written])
+    check(merged[written:], bits(old)[written:])
+    assert (zeroed[written:] == 0).all()
+
+
 def test_a_misaligned_load_is_a_fault(simd):
     ub = memory("f32", 256)
     assert [simd("faults_at", ub, offset) for offset in (0, 32, 4, 16)] == [0, 0, 1, 1]
