@@ -5,6 +5,7 @@
 #   demo    a real model's layers on the emulated chip        examples/demo.py
 #   test    the default test suite                            PYTEST_ARGS=... adds arguments
 #   check   lint and the quick tests
+#   test-tilelang   TileLang programs and the tile-kernels wheel; 15 minutes at first, its caches stay in build/tilelang-cache
 #   fuzz    10 000 random deep_gemm calls                     FUZZ_CALLS=... FUZZ_SEED=... choose others
 #   sanitize         the same, watched by ASan, UBSan and LSan
 #   sanitize-quick   200 of them, portable kernels only       90 s with the build
@@ -18,7 +19,7 @@ REQUIRE := $(PYTHON) scripts/environment.py install
 # -P keeps the checkout off sys.path: the installed packages are meant, not the source folders of the same names.
 RUN := $(PYTHON) -P
 
-.PHONY: build demo test check fuzz sanitize sanitize-quick bench clean
+.PHONY: build demo test test-tilelang check fuzz sanitize sanitize-quick bench clean
 .DEFAULT_GOAL := build
 
 build: $(PYTHON)
@@ -38,6 +39,10 @@ check: build
 	@$(REQUIRE) test check
 	@$(RUN) -m ruff check .
 	@$(RUN) -m pytest -q -x tests/deep_gemm tests/formats $(PYTEST_ARGS)
+
+test-tilelang: build
+	@$(REQUIRE) test tilelang
+	@$(RUN) -m pytest -m "tilelang or not (large or slow)" tests/toolkit tests/tilelang $(PYTEST_ARGS)
 
 fuzz: build
 	@$(REQUIRE) test

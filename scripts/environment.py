@@ -51,7 +51,8 @@ def install(groups: list[str]) -> None:
         pip(*missing)
     missing = [requirement for requirement in without_dependencies if not is_installed(requirement)]
     if missing:
-        pip("--no-deps", *missing)
+        # tile-kernels declares Python 3.12 but runs on 3.11, as far as its Ascend path goes.
+        pip("--no-deps", "--ignore-requires-python", *missing)
 
 
 def has_torch() -> bool:

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: MIT
+"""Per-token FP8 cast in SIMD code: for each 32 values of a row, s = 2^ceil(log2(max(|x|, 1e-4) / 448)) and q = e4m3(x / s).
+
+x bf16, q e4m3, s fp32. A register of 64 values holds two groups. The next power of two is found in the bits of the quotient, and
+multiplying by its inverse is exact, so the codes are those of a division.
+
+    python examples/tilelang/fp8_cast.py --rows 4096 --cols 7168
+"""
+
+import tilelang
+import tilelang.ascend.language as T
+import torch
+from harness import parse, report
+
+CORES = 64
+LANES = 64
+GROUP = 32
+
+
+@tilelang.jit(target="ascend", out_idx=[1, 2])
+def fp8_cast(rows, cols, cores=CORES):
+    groups = cols // GROUP
+
+    @T.prim_func
+    def fp8_cast(
+        X: T.Tensor((rows, cols), "bfloat16"),
+        Q: T.Tensor((rows, cols), "float8_e4m3fn"),
+        S: T.Tensor((rows, groups), "float32"),
+    ):
+        with T.Kernel(cores) as core:
+            x = T.alloc_shared((cols,), "bfloat16")
+            q = T.alloc_shared((cols,), "float8_e4m3fn")
+            s = T.alloc_shared((groups,), "float32")
+            for row in T.Persistent([rows], cores, core):
+                T.copy(X[row, 0], x)
+                with T.SimdVF():
+                    every = T.simd.pset(32, "PAT_ALL")
+                    low = T.simd.pset(32, "PAT_VL32")
+                    zero = T.simd.vdup(T.float32(0), "float32")
+                    for i in T.serial(cols // LANES):
+                        v = T.simd.vcvt(T.simd.vld(x[i * LANES], "UNPK_B16"), "float32")
+                        size = T.simd.vabs(v)
+                        first = T.simd.vdupv(T.simd.vcmax(T.simd.vsel(size, zero, low)))
+                        second = T.simd.vdupv(T.simd.vcmax(T.simd.vsel(zero, size, low)))
+                        peak = T.simd.vmaxs(T.simd.vsel(first, second, low), T.float32(1e-4))
+                        # The next power of two: the exponent of the predecessor, plus one.
+                        bits = T.reinterpret(T.simd.vmuls(peak, T.float32(1.0 / 448.0)), "uint32x64")
+                        exponent = T.simd.vadds(T.simd.vshrs(T.simd.vsub(bits, T.simd.vdup(1, "uint32")), 23), 1)
+                        scale = T.reinterpret(T.simd.vshls(exponent, 23), "float32x64")
+                        inverse = T.reinterpret(T.simd.vshls(T.simd.vsub(T.simd.vdup(254, "uint32"), exponent), 23), "float32x64")
+                        T.simd.vsts(q[i * LANES], T.simd.vcvt(T.simd.vmul(v, inverse), "float8_e4m3fn"), every, "PK4_B32")
+                        T.simd.vsts(s[2 * i], scale, dist="ONEPT_B32")
+                        T.simd.vsts(s[2 * i + 1], T.simd.vdupv(scale, pos="POS_HIGHEST"), dist="ONEPT_B32")
+                T.copy(q, Q[row, 0])
+                T.copy(s, S[row, 0])
+
+    return fp8_cast
+
+
+def reference(x):
+    groups = x.float().view(len(x), -1, GROUP)
+    scale = torch.exp2(torch.ceil(torch.log2(groups.abs().amax(-1, keepdim=True).clamp(min=1e-4) / 448)))
+    return (groups / scale).to(torch.float8_e4m3fn).view(len(x), -1), scale.squeeze(-1)
+
+
+def check(rows, cols, trace=None, **options):
+    torch.manual_seed(0)
+    x = (torch.randn(rows, cols) * torch.logspace(-6, 3, rows).unsqueeze(1)).bfloat16()
+    kernel = fp8_cast(rows, cols, **options)
+    device_x = x.npu()
+    want, want_scale = reference(x)
+    scales = []
+
+    def run():
+        data, scale = kernel(device_x)
+        scales.append(scale)
+        return data
+    record = report(f"fp8_cast {rows}x{cols}", run, want.float(), 0.0, trace, moved_bytes=3.125 * rows * cols)
+    if not torch.equal(scales[0].cpu(), want_scale):
+        raise SystemExit("fp8_cast: the scales differ")
+    return record
+
+
+if __name__ == "__main__":
+    chosen = parse(__doc__, rows=512, cols=7168)
+    check(chosen.rows, chosen.cols, chosen.trace)

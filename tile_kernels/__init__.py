@@ -1,7 +1,0 @@
-# SPDX-License-Identifier: MIT
-"""Not written yet; README.md, "Status", says what is."""
-
-raise ImportError(
-    "tile_kernels is not written yet in this version of ascend-sim; deep_gemm is the package that works so far "
-    "(README.md, \"Status\")."
-)
