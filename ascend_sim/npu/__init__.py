@@ -10,24 +10,28 @@ from ascend_sim.npu import _registration
 _C = _registration.load_native()        # first: the rest needs it, and it may refuse
 _initialized = False                    # read under this name by torch.utils.checkpoint, which saves random states only if it is True
 
-from ascend_sim.npu import amp, random                                                          # noqa: E402, F401
+from ascend_sim.npu import amp, mstx, random                                                    # noqa: E402, F401
 from ascend_sim.npu._options import (                                                           # noqa: E402, F401
-    config, conv, matmul, set_compile_mode, set_option,
+    config, conv, get_deterministic_level, get_sync_debug_mode, get_task_queue_enable, matmul, set_compile_mode,
+    set_deterministic_level, set_option, set_sync_debug_mode, set_task_queue_enable,
 )
 from ascend_sim.npu._unsupported import (                                                       # noqa: E402, F401
-    ExternalEvent, MemPool, NPUPluggableAllocator, change_current_allocator, use_mem_pool,
+    ExternalEvent, MemPool, NPUPluggableAllocator, change_current_allocator, npurt, stress_detect, use_mem_pool,
 )
 from ascend_sim.npu.amp import (                                                                # noqa: E402, F401
     get_amp_supported_dtype, get_autocast_dtype, is_autocast_enabled, set_autocast_dtype, set_autocast_enabled,
 )
 from ascend_sim.npu.devices import (                                                            # noqa: E402, F401
     _is_in_bad_fork, _lazy_init, can_device_access_peer, current_device, device, device_count, device_of, get_device_capability,
-    get_device_limit, get_device_name, get_device_properties, get_soc_version, init, is_available, is_bf16_supported,
-    is_initialized, set_device, set_device_limit, synchronize, utilization,
+    get_device_name, get_device_properties, get_soc_version, init, is_available, is_bf16_supported,
+    is_initialized, set_device, synchronize, utilization,
+)
+from ascend_sim.npu.limits import (                                                             # noqa: E402, F401
+    get_device_limit, get_stream_limit, reset_stream_limit, set_device_limit, set_stream_limit,
 )
 from ascend_sim.npu.memory import (                                                             # noqa: E402, F401
     caching_allocator_alloc, caching_allocator_delete, empty_cache, get_allocator_backend, get_per_process_memory_fraction,
-    host_empty_cache, max_memory_allocated, max_memory_cached, max_memory_reserved, mem_get_info, memory_allocated, memory_cached,
+    host_empty_cache, ipc_collect, max_memory_allocated, max_memory_cached, max_memory_reserved, mem_get_info, memory_allocated, memory_cached,
     memory_reserved, memory_snapshot, memory_stats, memory_stats_as_nested_dict, memory_summary,
     reset_accumulated_memory_stats, reset_max_memory_allocated, reset_max_memory_cached, reset_peak_memory_stats,
     set_per_process_memory_fraction,
@@ -51,6 +55,10 @@ _INDUCTOR = ("Scheduling", "PythonWrapperCodegen", "CppWrapperCodegen", "Wrapper
 
 
 def __getattr__(name: str):
+    if name.endswith("Tensor"):
+        from ascend_sim.npu import tensor_types
+        if name in tensor_types.TYPES:
+            return tensor_types.TYPES[name]
     if name not in _INDUCTOR:
         raise AttributeError(f"module {__name__!r} (torch.npu) has no attribute {name!r}")
     from ascend_sim.npu import inductor

@@ -23,3 +23,6 @@ def _class(name: str):
 # Other allocators, other processes.
 MemPool, NPUPluggableAllocator, ExternalEvent = _class("MemPool"), _class("NPUPluggableAllocator"), _class("ExternalEvent")
 use_mem_pool, change_current_allocator = _function("use_mem_pool"), _function("change_current_allocator")
+
+# Of the hardware itself.
+stress_detect, npurt = _function("stress_detect"), _function("npurt")

@@ -167,12 +167,3 @@ def utilization(device=None) -> int:
     """0: execution is synchronous, so a device is idle whenever anyone can ask."""
     index_of(device)
     return 0
-
-
-def get_device_limit(device=None) -> dict[str, int]:
-    properties = get_device_properties(device)
-    return {"cube_core_num": properties.cube_core_num, "vector_core_num": properties.vector_core_num}
-
-
-def set_device_limit(device, cube_num: int = -1, vector_num: int = -1) -> None:
-    raise NotImplementedError("torch.npu.set_device_limit: kernels always have all cores of the emulated device.")

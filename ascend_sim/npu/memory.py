@@ -66,6 +66,10 @@ def host_empty_cache() -> None:
     torch.accelerator.empty_host_cache()
 
 
+def ipc_collect() -> None:
+    """Tensors travel between processes by value, so nothing of other processes is ever held."""
+
+
 def set_per_process_memory_fraction(fraction: float, device=None) -> None:
     """This process gets torch.OutOfMemoryError beyond `fraction` (0 to 1) of the device's memory."""
     if not 0 <= fraction <= 1:

@@ -2,6 +2,8 @@
 // Which name of a chip file is which figure?
 #include "chip/spec.h"
 
+#include "chip/core_limit.h"
+
 #include <algorithm>
 #include <forward_list>
 #include <mutex>
@@ -193,7 +195,22 @@ ChipSpec default_chip_spec() {
     return make_chip_spec(kDefaultName, values);
 }
 
+namespace {
+thread_local const ChipSpec* of_this_thread = nullptr;
+}
+
+FewerCores::FewerCores(int cores) : before_(of_this_thread) {
+    const ChipSpec& chip = chip_spec();
+    if (cores >= chip.cores) return;
+    spec_ = std::make_unique<ChipSpec>(chip);
+    spec_->cores = std::max(cores, 1);
+    of_this_thread = spec_.get();
+}
+
+FewerCores::~FewerCores() { of_this_thread = before_; }
+
 const ChipSpec& chip_spec() {
+    if (of_this_thread) return *of_this_thread;
     std::lock_guard lock(current_mutex);
     return specs().front();
 }

@@ -41,12 +41,12 @@ double Timeline::run(int device, int64_t stream, double duration_us, int cores) 
 
 double Timeline::run(Span span, int cores) {
     span.start_us = run(span.device, span.stream, span.duration_us, cores);
-    std::function<void(const Span&)> observer;
+    std::map<int, std::function<void(const Span&)>> observers;
     {
         std::lock_guard lock(mutex_);
-        if (enabled_) observer = observer_;
+        if (enabled_ && !observers_.empty()) observers = observers_;
     }
-    if (observer) observer(span);
+    for (const auto& [handle, observer] : observers) observer(span);
     return span.start_us;
 }
 
@@ -88,12 +88,24 @@ bool Timeline::is_enabled() {
 
 void Timeline::set_observer(std::function<void(const Span&)> observer) {
     std::lock_guard lock(mutex_);
-    observer_ = std::move(observer);
+    if (observer) observers_[0] = std::move(observer);
+    else observers_.erase(0);
+}
+
+int Timeline::add_observer(std::function<void(const Span&)> observer) {
+    std::lock_guard lock(mutex_);
+    observers_[++last_observer_] = std::move(observer);
+    return last_observer_;
+}
+
+void Timeline::remove_observer(int handle) {
+    std::lock_guard lock(mutex_);
+    observers_.erase(handle);
 }
 
 bool Timeline::is_observed() {
     std::lock_guard lock(mutex_);
-    return static_cast<bool>(observer_);
+    return !observers_.empty();
 }
 
 Timeline& timeline() {

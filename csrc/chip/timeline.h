@@ -50,8 +50,11 @@ public:
     // Functional mode keeps no time: run() returns at once, and events recorded meanwhile have no time.
     void set_enabled(bool enabled);
     bool is_enabled();
-    // Called for every Span put on the timeline, outside its lock; nullptr stops it.
+    // Called for every Span put on the timeline, by the thread that did, outside its lock; nullptr stops it.
     void set_observer(std::function<void(const Span&)> observer);
+    // Further observers beside that one.
+    int add_observer(std::function<void(const Span&)> observer);
+    void remove_observer(int handle);
     bool is_observed();
 
 private:
@@ -66,7 +69,8 @@ private:
     double host_us_ = 0;
     int core_count_ = 32;
     bool enabled_ = true;
-    std::function<void(const Span&)> observer_;
+    std::map<int, std::function<void(const Span&)>> observers_;     // 0: that of set_observer
+    int last_observer_ = 0;
 };
 
 Timeline& timeline();

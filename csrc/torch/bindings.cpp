@@ -41,6 +41,8 @@ void bind_devices(py::module_& module) {
     });
     module.def("is_in_bad_fork", &is_in_bad_fork);
     module.def("check_not_forked", &check_not_forked);
+    module.def("set_sync_debug_mode", &set_sync_debug_mode, py::arg("mode"));
+    module.def("sync_debug_mode", &sync_debug_mode);
     module.def("set_device", &set_current_device, py::arg("device"));
     module.def("current_device", &current_device);
 }

@@ -56,6 +56,20 @@ void check_not_forked() {
                 "Fork before the first use, or start processes with torch.multiprocessing.get_context(\"spawn\").");
 }
 
+namespace {
+std::atomic<int> debug_mode{0};
+}
+
+void set_sync_debug_mode(int mode) { debug_mode = mode; }
+int sync_debug_mode() { return debug_mode; }
+
+void note_synchronization(const char* what) {
+    const int mode = debug_mode.load(std::memory_order_relaxed);
+    if (mode == 0) [[likely]] return;
+    TORCH_CHECK(mode == 1, "npu: ", what, " makes the host wait for the device (torch.npu.set_sync_debug_mode(\"error\"))");
+    TORCH_WARN("npu: ", what, " makes the host wait for the device (torch.npu.set_sync_debug_mode(\"warn\"))");
+}
+
 int device_count() {
     ensure_configured();
     return configured_count.load(std::memory_order_relaxed);

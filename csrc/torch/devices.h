@@ -22,6 +22,11 @@ void ensure_configured();
 void check_not_forked();
 bool is_in_bad_fork();
 
+// torch.npu.set_sync_debug_mode: 0 nothing, 1 a warning, 2 an error whenever the host waits for the device in an operator.
+void set_sync_debug_mode(int mode);
+int sync_debug_mode();
+void note_synchronization(const char* what);
+
 int device_count();
 int current_device();
 void set_current_device(int device);                // raises for an index that does not exist

@@ -27,6 +27,7 @@ struct OpInfo {
     int generator_argument = -1;
     bool draws_without_generator = false;
     bool takes_host_tensors = false;
+    bool has_dynamic_shape = false;     // the host must know values to know the shape of the result
     bool reads_by_index = false;        // reads as much of its first argument as it writes
     int matmul_argument = -1;           // A of A @ B, B follows it
     int host_result = -1;               // stays on the CPU
@@ -72,6 +73,7 @@ OpInfo& new_info(const c10::OperatorHandle& op) {
         if (type->kind() == c10::TypeKind::GeneratorType) info->generator_argument = static_cast<int>(i);
     }
     info->draws_without_generator = info->generator_argument < 0 && op.hasTag(at::Tag::nondeterministic_seeded);
+    info->has_dynamic_shape = op.hasTag(at::Tag::dynamic_output_shape);
     const bool is_aten = schema.name().rfind("aten::", 0) == 0;
     info->takes_host_tensors = !is_aten || kTakesHostTensors.count(plain) > 0;
     if (is_aten) {
@@ -214,6 +216,7 @@ private:
 void run_on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     OpInfo& info = info_of(op);
     info.calls.fetch_add(1, std::memory_order_relaxed);
+    if (info.has_dynamic_shape) note_synchronization(info.name.c_str());
     const auto& schema = op.schema();
     const size_t argument_count = schema.arguments().size();
     const size_t first = stack->size() - argument_count;

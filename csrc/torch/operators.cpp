@@ -163,6 +163,7 @@ at::Tensor copy_from(const at::Tensor& source, const at::Tensor& target, bool no
         Captured<&copy_from>::call(*recording, "aten::_copy_from", source, target, non_blocking);
         return target;
     }
+    if (!is_npu(target) && !non_blocking) note_synchronization("a copy to the host");
     {
         CpuViews views(device);
         at::Tensor to = is_npu(target) ? views.view(target) : target;
@@ -193,6 +194,7 @@ at::Tensor copy_from_and_resize(const at::Tensor& source, const at::Tensor& targ
 
 at::Scalar item(const at::Tensor& self) {
     if (recording_here(self.device().index())) Recording::refuse("item() or another read of a value");
+    note_synchronization("item() or another read of a value");
     CpuViews views(self.device().index());
     host_waits_for_current_stream(views.device());
     return at::_ops::_local_scalar_dense::redispatch(kCpuKeys, views.view(self));

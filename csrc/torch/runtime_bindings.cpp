@@ -3,10 +3,14 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <map>
+#include <mutex>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
+#include "chip/core_limit.h"
 #include "chip/device.h"
 #include "chip/kernel_registry.h"
 #include "chip/launch.h"
@@ -37,18 +41,40 @@ Fields fields_of(const py::dict& values) {
     return fields;
 }
 
+// Of a device (stream -1) or of one of its streams, by set_device_limit and set_stream_limit.
+std::mutex limits_mutex;
+std::map<std::pair<int, int64_t>, int> core_limits;
+
+void set_core_limit(int device_index, int64_t stream, int cores) {
+    std::lock_guard lock(limits_mutex);
+    if (cores > 0) core_limits[{device_index, stream}] = cores;
+    else core_limits.erase({device_index, stream});
+}
+
+int core_limit(int device_index, int64_t stream) {
+    std::lock_guard lock(limits_mutex);
+    int cores = chip_spec().cores;
+    if (core_limits.empty()) return cores;
+    for (const int64_t of : {int64_t{-1}, stream})
+        if (const auto found = core_limits.find({device_index, of}); found != core_limits.end()) cores = std::min(cores, found->second);
+    return cores;
+}
+
 void launch_by_name(const std::string& kernel, int device_index, int64_t stream, const py::dict& values) {
     check_not_forked();
     const HostFunction run = find_kernel(kernel);
     const Fields fields = fields_of(values);
     if (Recording* recording = recording_of(device_index, stream)) {
         recording->node(kernel, [run, fields, device_index] {
-            run(device(device_index), static_cast<int>(current_stream(device_index).id()), fields);
+            const int64_t stream_now = current_stream(device_index).id();
+            const FewerCores limited(core_limit(device_index, stream_now));
+            run(device(device_index), static_cast<int>(stream_now), fields);
         });
         return;
     }
     Device& on = device(device_index);
     py::gil_scoped_release unlocked;
+    const FewerCores limited(core_limit(device_index, stream));
     run(on, static_cast<int>(stream), fields);
 }
 
@@ -64,13 +90,16 @@ void launch_entry(uint64_t entry, const std::string& name, const std::string& co
     if (Recording* recording = recording_of(device_index, stream)) {
         recording->node(name, [name, core = type->second, entry, data_independent, device_index, blocks, args] {
             const Kernel kernel{name.c_str(), core, reinterpret_cast<KernelEntry>(entry), data_independent, false};
-            launch(kernel, device(device_index), {blocks, static_cast<int>(current_stream(device_index).id()), {}}, args.data());
+            const int64_t stream_now = current_stream(device_index).id();
+            const FewerCores limited(core_limit(device_index, stream_now));
+            launch(kernel, device(device_index), {blocks, static_cast<int>(stream_now), {}}, args.data());
         });
         return;
     }
     const Kernel kernel{name.c_str(), type->second, reinterpret_cast<KernelEntry>(entry), data_independent, false};
     Device& on = device(device_index);
     py::gil_scoped_release unlocked;
+    const FewerCores limited(core_limit(device_index, stream));
     launch(kernel, on, {blocks, static_cast<int>(stream), {}}, args.data());
 }
 
@@ -129,6 +158,10 @@ void bind_runtime(py::module_& module) {
     module.def("end_group", end_group, py::arg("device"), py::arg("stream"));
     module.def("begin_update", begin_update, py::arg("device"), py::arg("stream"), py::arg("group"));
     module.def("end_update", end_update, py::arg("device"), py::arg("stream"));
+
+    module.def("set_core_limit", set_core_limit, py::arg("device"), py::arg("stream"), py::arg("cores"),
+               "Of the launches on a stream, -1: on the device; 0 cores: no limit.");
+    module.def("core_limit", core_limit, py::arg("device"), py::arg("stream"));
 
     // Modes.
     module.def("set_mode", [](const std::string& name) {
