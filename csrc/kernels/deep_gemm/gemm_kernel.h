@@ -39,6 +39,7 @@ struct GemmArgs {
 constexpr int kUbStages = 3;
 constexpr int kScaleFlag = kMaxStagesScaled;  // ids of the scale stages
 constexpr int kVectorCore1 = 16;  // added to a cross-core id
+constexpr int64_t kMaxRowStrideBytes = int64_t{65535} * 8;  // of asc_copy_gm2l1_nd2nz
 
 // One extent of a block: where it begins and how much of it exists.
 struct Span {
@@ -97,12 +98,19 @@ struct Gemm {
 
     // ---- MTE2 -------------------------------------------------------------------------------------------------------
 
+    // Line r of 32-byte column u to unit u * pitch + r. A stride that the field for rows cannot hold, 0 among them, goes
+    // into the one for matrices, of one row each.
+    void load_lines(const Operand& x, int64_t first, int64_t offset, int lines, int columns, int pitch, T* l1) const {
+        const bool is_regular = x.row_stride > 0 && x.row_stride <= kMaxRowStrideBytes;
+        asc_set_gm2l1_nz_para(is_regular ? 1 : lines, 1, pitch, is_regular ? 0 : 1);
+        asc_copy_gm2l1_nd2nz(l1, reinterpret_cast<T*>(x.data + first * x.row_stride + offset), is_regular ? x.row_stride : 1,
+                             asc_load_l2_cache_mode{0}, is_regular ? lines : 1, columns, is_regular ? 0 : x.row_stride, 0);
+    }
+
     // Row r of k unit u: unit u * rows16 + r. Behind the last k, up to the grain of an MMAD, units are zero.
     void load_k_major(const Operand& x, Span rows, int64_t k_begin, int k, T* l1) const {
         const int rows16 = static_cast<int>(align_up(rows.size, 16));
-        asc_set_gm2l1_nz_para(1, 1, rows16, 0);
-        asc_copy_gm2l1_nd2nz(l1, reinterpret_cast<T*>(x.data + rows.begin * x.row_stride + bytes_of(k_begin)), x.row_stride,
-                             asc_load_l2_cache_mode{0}, rows.size, k / kStored, 0, 0);
+        load_lines(x, rows.begin, bytes_of(k_begin), rows.size, k / kStored, rows16, l1);
         const int units = static_cast<int>(ceil_div(k, kUnit)), wanted = static_cast<int>(align_up(k, kKGrain)) / kUnit;
         if (units < wanted)
             asc_fill_l1(at_unit(l1, int64_t{units} * rows16), 0,
@@ -112,9 +120,7 @@ struct Gemm {
     // Stored [k, mn]: row k of mn unit u at unit u * k16 + k; MTE1 transposes. Missing k are zero.
     void load_mn_major(const Operand& x, Span columns, int64_t k_begin, int k, T* l1) const {
         const int k16 = static_cast<int>(align_up(k, kKGrain));
-        asc_set_gm2l1_nz_para(1, 1, k16, 0);
-        asc_copy_gm2l1_nd2nz(l1, reinterpret_cast<T*>(x.data + k_begin * x.row_stride + bytes_of(columns.begin)), x.row_stride,
-                             asc_load_l2_cache_mode{0}, k, columns.size / kStored, 0, 0);
+        load_lines(x, k_begin, bytes_of(columns.begin), k, columns.size / kStored, k16, l1);
         if (k < k16)
             asc_fill_l1(at_unit(l1, k), 0,
                         {.repeat = static_cast<uint64_t>(ceil_div(columns.size, kUnit)),
