@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """How a launch is described to the chip: named fields of 8 bytes, made from tensors."""
 
-from ascend_sim import config
+from ascend_sim import chips, config
 from ascend_sim.backends import settings
 
 _printed: set[str] = set()      # what DG_PRINT_CONFIGS has shown
@@ -27,6 +27,8 @@ def launch(kernel: str, like, fields: dict) -> None:
 def _print_config(record, fields: dict) -> None:
     if not record.detail:           # the kernel has nothing to choose
         return
+    if fields.get("cores") == 0:    # all of the chip's
+        fields = fields | {"cores": int(chips.load(config.chip())["cores.ai_cores"])}
     problem = ", ".join(f"{name}={value}" for name, value in fields.items() if name not in _ADDRESSES)
     text = f"{record.name}({problem}): {record.detail}"
     if text not in _printed:
