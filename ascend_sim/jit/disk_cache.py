@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 from ascend_sim import config
 
@@ -97,6 +98,42 @@ def trim() -> None:
             excess -= size
 
 
+class Summary(NamedTuple):
+    """What a cache holds. kernels: compiled texts    others: precompiled headers and the folders that stand for a toolkit    size_bytes: of all files"""
+
+    folder: Path
+    kernels: int
+    others: int
+    size_bytes: int
+
+
+def summary() -> Summary:
+    """What is in the cache now, for `ascend-sim cache`."""
+    kernels = others = size = 0
+    for path in _entries():
+        if path.parent.name == "jit" and not path.name.startswith("prefix-"):
+            kernels += 1
+        else:
+            others += 1
+        with contextlib.suppress(OSError):
+            size += sum(file.lstat().st_size for file in path.rglob("*") if not file.is_dir())
+    return Summary(config.cache_dir(), kernels, others, size)
+
+
+def clear() -> Summary:
+    """Removes every entry but those that this process uses; processes that run now keep what they have loaded. Returns what was there before."""
+    before = summary()
+    for path in _entries():
+        if path not in _in_use:
+            discard(path)
+    return before
+
+
+def _entries() -> list[Path]:
+    parents = (config.cache_dir() / "jit", config.cache_dir() / "toolkit")
+    return [path for parent in parents if parent.is_dir() for path in parent.iterdir() if path.is_dir() and not path.name.startswith(_UNFINISHED)]
+
+
 def _touch(path: Path) -> bool:
     try:
         os.utime(path)
@@ -107,19 +144,19 @@ def _touch(path: Path) -> bool:
     return True
 
 
-_hashed: dict[Path, tuple[tuple, str]] = {}
+_hashed: dict[tuple[Path, str], tuple[tuple, str]] = {}
 
 
-def hash_of_tree(root: Path) -> str:
-    """Of all files below: names and bytes. Read again only when a size or time of change differs."""
-    files = sorted(path for path in root.rglob("*") if path.is_file() and not any(part.startswith(".") for part in path.parts[len(root.parts):]))
+def hash_of_tree(root: Path, pattern: str = "*") -> str:
+    """Of all files below that match: names and bytes. Read again only when a size or time of change differs."""
+    files = sorted(path for path in root.rglob(pattern) if path.is_file() and not any(part.startswith(".") for part in path.parts[len(root.parts):]))
     state = tuple((str(path.relative_to(root)), (info := path.stat()).st_size, info.st_mtime_ns) for path in files)
-    known = _hashed.get(root)
+    known = _hashed.get((root, pattern))
     if known is None or known[0] != state:
         digest = hashlib.sha256()
         for path in files:
             content = path.read_bytes()
             digest.update(f"{path.relative_to(root)} {len(content)} ".encode())
             digest.update(content)
-        known = _hashed[root] = (state, digest.hexdigest())
+        known = _hashed[root, pattern] = (state, digest.hexdigest())
     return known[1]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How does libascendcl.so get at the kernels in a container, and at PyTorch's current device? By two functions it is handed here."""
+"""How does libascendcl.so get at the kernels in a container, and at PyTorch's current device and captures? By functions it is handed here."""
 
 import ctypes
 import functools
@@ -13,7 +13,6 @@ _log = logging.getLogger(__name__)
 
 LIBRARY = host_compiler.LIBRARY.with_name("libascendcl.so")
 _CORE_TYPES = {"cube": 0, "vector": 1, "mix": 2}
-_CURRENT_DEVICE = ctypes.CFUNCTYPE(ctypes.c_int)
 _LOAD = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)
 _loaded: list[ctypes.CDLL] = []         # code of kernels is never unloaded: profiles and fault messages look it up
 
@@ -26,10 +25,10 @@ def attach() -> ctypes.CDLL:
     library.ascend_sim_acl_add_kernel.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_int]
     library.ascend_sim_acl_set_host_library.argtypes = [ctypes.c_void_p] * 3
     library.ascend_sim_acl_set_error.argtypes = [ctypes.c_char_p]
-    current_device = ctypes.cast(ctypes.CDLL(_C.__file__).ascend_sim_current_device, ctypes.c_void_p)
-    load = _LOAD(functools.partial(_load, library))
-    library.ascend_sim_acl_attach(current_device, load)
-    library.callbacks = current_device, load        # as long as the library
+    extension = ctypes.CDLL(_C.__file__)
+    current_device, launch = (ctypes.cast(function, ctypes.c_void_p) for function in (extension.ascend_sim_current_device, extension.ascend_sim_launch_here))
+    library.load = _LOAD(functools.partial(_load, library))         # as long as the library
+    library.ascend_sim_acl_attach(current_device, launch, library.load)
     return library
 
 

@@ -6,11 +6,9 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <stdexcept>
 #include <string>
+#include <vector>
 
-#include "chip/device.h"
-#include "chip/launch.h"
 #include "chip/memory.h"
 
 namespace {
@@ -22,7 +20,9 @@ constexpr int32_t kUbBytesAttribute = 2;
 
 struct Function {
     std::string name;
-    ascend::Kernel kernel;
+    int core_type;
+    void* entry;
+    int data_independent;
 };
 
 struct Binary {
@@ -45,6 +45,7 @@ struct LaunchConfig {
 };
 
 AscendSimCurrentDevice current_device = nullptr;
+AscendSimLaunch launch = nullptr;
 AscendSimLoad load = nullptr;
 
 thread_local std::string error_text;
@@ -74,18 +75,15 @@ int32_t load_into(Binary& binary, const void* data, size_t bytes) {
     return 0;
 }
 
-int32_t run(const ascend::Kernel& kernel, uint32_t blocks, void* stream, const void* args) {
-    if (!current_device)
-        return fail(kLaunchFailed, "the emulated chip is not attached in this process");
+int32_t run(const Function& function, uint32_t blocks, void* stream, const void* args, size_t args_bytes) {
+    if (!launch) return fail(kLaunchFailed, "the emulated chip is not attached in this process");
     if (blocks < 1 || blocks > 0x7fffffff)
-        return fail(kInvalidParameter, std::string(kernel.name) + ": " + std::to_string(blocks) + " blocks; expected 1 to 2^31 - 1");
-    try {
-        const auto stream_id = static_cast<int>(reinterpret_cast<intptr_t>(stream));
-        ascend::launch(kernel, ascend::device(current_device()), {static_cast<int>(blocks), stream_id, {}}, args);
-        return 0;
-    } catch (const std::exception& failure) {
-        return fail(kLaunchFailed, failure.what());
-    }
+        return fail(kInvalidParameter, function.name + ": " + std::to_string(blocks) + " blocks; expected 1 to 2^31 - 1");
+    thread_local std::vector<char> message(64 * 1024);
+    if (launch(function.name.c_str(), function.core_type, function.entry, function.data_independent, blocks, stream, args, args_bytes,
+               message.data(), message.size()))
+        return fail(kLaunchFailed, message.data());
+    return 0;
 }
 
 }  // namespace
@@ -121,20 +119,20 @@ int32_t aclrtBinaryGetFunction(void* binary, const char* name, void** function) 
 
 int32_t aclrtBinaryUnLoad(void*) { return 0; }
 
-int32_t aclrtLaunchKernelWithHostArgs(void* function, uint32_t blocks, void* stream, void* config, void* args, size_t, void*,
-                                      size_t) {
+int32_t aclrtLaunchKernelWithHostArgs(void* function, uint32_t blocks, void* stream, void* config, void* args,
+                                      size_t args_bytes, void*, size_t) {
     if (!function || !args) return fail(kInvalidParameter, "aclrtLaunchKernelWithHostArgs: the function or its arguments are null");
-    const auto& kernel = static_cast<Function*>(function)->kernel;
+    const auto& kernel = *static_cast<Function*>(function);
     if (config) {
         const auto& given = *static_cast<LaunchConfig*>(config);
         for (size_t i = 0; i < given.count; ++i) {
             const LaunchAttribute& attribute = given.attributes[i];
             if (attribute.id == kUbBytesAttribute && attribute.word > ascend::kUbBytes)
-                return fail(kInvalidParameter, std::string(kernel.name) + ": " + std::to_string(attribute.word) +
+                return fail(kInvalidParameter, kernel.name + ": " + std::to_string(attribute.word) +
                                                    " bytes of UB; a vector core has " + std::to_string(ascend::kUbBytes));
         }
     }
-    return run(kernel, blocks, stream, args);
+    return run(kernel, blocks, stream, args, args_bytes);
 }
 
 int32_t aclrtGetLastError(int) {
@@ -145,17 +143,14 @@ int32_t aclrtGetLastError(int) {
 
 const char* aclGetRecentErrMsg() { return error_text.c_str(); }
 
-void ascend_sim_acl_attach(AscendSimCurrentDevice device_source, AscendSimLoad loader) {
+void ascend_sim_acl_attach(AscendSimCurrentDevice device_source, AscendSimLaunch launcher, AscendSimLoad loader) {
     current_device = device_source;
+    launch = launcher;
     load = loader;
 }
 
 void ascend_sim_acl_add_kernel(void* binary, const char* name, int core_type, void* entry, int data_independent) {
-    auto function = std::make_unique<Function>();
-    function->name = name;
-    function->kernel = {function->name.c_str(), static_cast<ascend::CoreType>(core_type),
-                        reinterpret_cast<ascend::KernelEntry>(entry), data_independent != 0, false};
-    static_cast<Binary*>(binary)->functions[name] = std::move(function);
+    static_cast<Binary*>(binary)->functions[name] = std::make_unique<Function>(Function{name, core_type, entry, data_independent});
 }
 
 void ascend_sim_acl_set_host_library(void* binary, void* call, void* last_error) {
@@ -165,9 +160,9 @@ void ascend_sim_acl_set_host_library(void* binary, void* call, void* last_error)
 
 void ascend_sim_acl_set_error(const char* message) { error_text = message; }
 
-int32_t ascend_sim_acl_launch(const char* name, int core_type, void* entry, uint32_t blocks, void* stream, const void* args) {
-    return run({name, static_cast<ascend::CoreType>(core_type), reinterpret_cast<ascend::KernelEntry>(entry), false, false},
-               blocks, stream, args);
+int32_t ascend_sim_acl_launch(const char* name, int core_type, void* entry, uint32_t blocks, void* stream, const void* args,
+                              size_t args_bytes) {
+    return run({name, core_type, entry, 0}, blocks, stream, args, args_bytes);
 }
 
 int32_t ascend_sim_acl_host_library(const void* data, size_t bytes, void** call, void** last_error) {

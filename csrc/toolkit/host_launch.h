@@ -30,7 +30,8 @@ int32_t launch_as(void (*)(Parameters...), const char* name, int core_type, uint
     std::vector<uint8_t> block;
     (pack_argument<std::remove_cv_t<Parameters>>(block, (Parameters)(arguments)), ...);
     block.resize(block.size() + 8);
-    return ascend_sim_acl_launch(name, core_type, reinterpret_cast<void*>(&isa::kernel_entry<kKernel>), blocks, stream, block.data());
+    return ascend_sim_acl_launch(name, core_type, reinterpret_cast<void*>(&isa::kernel_entry<kKernel>), blocks, stream, block.data(),
+                                 block.size());
 }
 
 template <auto kKernel, typename... Arguments>

@@ -113,6 +113,3 @@ c10::Stream new_stream(int device) {
 }
 
 }  // namespace ascend::npu
-
-// For libascendcl.so, which launches on the current device and must not link PyTorch (csrc/toolkit/acl.h).
-extern "C" __attribute__((visibility("default"))) int ascend_sim_current_device() { return ascend::npu::current_device(); }

@@ -92,3 +92,15 @@ def test_a_folder_is_hashed_by_its_files(tmp_path):
     assert disk_cache.hash_of_tree(tmp_path / "h") == first
     (tmp_path / "h" / "a.h").rename(tmp_path / "h" / "b.h")
     assert disk_cache.hash_of_tree(tmp_path / "h") != first
+
+
+def test_what_is_there_is_counted_and_cleared_but_not_what_this_process_uses(monkeypatch, tmp_path):
+    disk_cache.entry("a", write("12345"))
+    disk_cache.entry("prefix-b", write("1"))
+    disk_cache.entry("c", write("1"), within=tmp_path / "toolkit")
+    assert disk_cache.summary() == (tmp_path, 1, 2, 4 * 5 + 4 + 4)
+    disk_cache._in_use.clear()
+    disk_cache.entry("a", write("12345"))
+    assert disk_cache.clear() == (tmp_path, 1, 2, 28)
+    assert disk_cache.summary() == (tmp_path, 1, 0, 20)
+    assert disk_cache.summary().folder == tmp_path

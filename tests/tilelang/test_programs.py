@@ -131,3 +131,17 @@ def test_a_second_process_starts_from_the_caches(programs, operands, switch):
     environment = os.environ | ({"ASCEND_SIM_SHIMS": "toolkit"} if switch == "variable" else {})
     done = subprocess.run([sys.executable, "-P", "-c", code], env=environment, capture_output=True, text=True)
     assert "right" in done.stdout, done.stderr[-2000:]
+
+
+@pytest.mark.parametrize("backend", ["tvm_ffi", "cython"])
+def test_a_graph_captures_launches(programs, operands, backend):
+    a, b, on_a, on_b = operands
+    kernel = programs.vector_add(backend)(8192)
+    x = on_a.clone()
+    kernel(x, on_b)                     # loaded before the capture
+    graph = torch.npu.NPUGraph()
+    with torch.npu.graph(graph):
+        y = kernel(x, on_b)
+    x.copy_(on_a * 2)
+    graph.replay()
+    assert torch.equal(y.cpu(), a * 2 + b)

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: MIT
+"""Which constructs of TileLang's Ascend language does no checked program use? Read from the wheel's language module and from the programs.
+
+    python scripts/tilelang_constructs.py [--all]       # exit 1 if a construct of the Ascend dialect is used nowhere; --all lists where each is
+
+Ours: tests/isa/programs, tests/tilelang, examples/tilelang. The kernels of the tile-kernels wheel, which tests/tilelang/tile_kernels runs, are named apart.
+Needs tilelang 0.1.15 with its dependencies.
+"""
+
+import argparse
+import ast
+import importlib.util
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+OURS = ("tests/isa/programs", "tests/tilelang", "examples/tilelang")
+# Not a construct of a program: classes of frames, and what only a compiler pass or a debugger of TileLang calls.
+NOT_FOR_PROGRAMS = {"CubeFrame", "VectorFrame", "SimdVFFrame", "SimtVFFrame", "AscendBaseTileScheduler"}
+
+
+def constructs() -> dict[str, str]:
+    """Name as a program writes it, e.g. "T.copy" or "T.simd.vadd" -> the module that defines it, for everything the Ascend dialect defines itself."""
+    from tilelang.ascend import language
+
+    found = {}
+    for name in language.__all__:
+        module = getattr(getattr(language, name), "__module__", "") or ""
+        if module.startswith("tilelang.ascend") and name not in NOT_FOR_PROGRAMS:
+            found[f"T.{name}"] = module
+    for name, function in vars(language.simd).items():
+        if callable(function) and not name.startswith("_") and getattr(function, "__module__", "") == language.simd.__name__:
+            found[f"T.simd.{name}"] = language.simd.__name__
+    return found
+
+
+def used_in(path: Path) -> set[str]:
+    """Dotted names below the aliases of the language module: T.x, T.simd.x; S.x where S is its simd."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Attribute):
+            if isinstance(node.value, ast.Name) and node.value.id == "S":
+                names.add(f"T.simd.{node.attr}")
+            elif isinstance(node.value, ast.Name) and node.value.id == "T":
+                names.add(f"T.{node.attr}")
+            elif isinstance(node.value, ast.Attribute) and node.value.attr == "simd":
+                names.add(f"T.simd.{node.attr}")
+    return names
+
+
+def programs() -> dict[str, set[str]]:
+    found = {str(path.relative_to(ROOT)): used_in(path) for folder in OURS for path in sorted((ROOT / folder).rglob("*.py"))}
+    spec = importlib.util.find_spec("tile_kernels")
+    if spec is not None:
+        package = Path(spec.origin).parent
+        found |= {f"wheel:{path.relative_to(package)}": used_in(path) for path in sorted(package.rglob("*_asc.py"))}
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--all", action="store_true", help="list every construct with the programs that use it")
+    chosen = parser.parse_args()
+    by_program = programs()
+    unused = []
+    for name in sorted(constructs()):
+        users = [program for program, names in by_program.items() if name in names]
+        own = [user for user in users if not user.startswith("wheel:")]
+        if chosen.all:
+            print(f"{name:32} {', '.join(own) or '-'}; {len(users) - len(own)} kernels of tile-kernels")
+        if not users:
+            unused.append(name)
+    if unused:
+        sys.exit(f"used by no checked program: {', '.join(unused)}")
+
+
+if __name__ == "__main__":
+    main()
