@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
 """What torch.compile asks about the device. Dynamo takes a second to import, so it learns of npu when somebody imports it."""
 
+import hashlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
 import sys
+from pathlib import Path
 
 import torch
 
@@ -44,6 +46,9 @@ def _register_backends(module) -> None:
 
 
 def _register(module) -> None:
+    # Compiled code is cached on disk and calls inductor.py: another version of that must not find it.
+    own = hashlib.sha256(Path(__file__).with_name("inductor.py").read_bytes()).hexdigest()[:16]
+    torch.compiler.config.cache_key_tag += f"ascend_sim {own}"
     interface = _interface(module.DeviceInterface)
     module.register_interface_for_device("npu", interface)
     for index in range(torch.npu.device_count() if torch.npu.is_available() else 0):

@@ -30,6 +30,8 @@ struct OpInfo {
     bool has_dynamic_shape = false;     // the host must know values to know the shape of the result
     bool reads_by_index = false;        // reads as much of its first argument as it writes
     int matmul_argument = -1;           // A of A @ B, B follows it
+    int attention_products = 0;         // matrix products of an attention operator
+    int attention_argument = 0;         // its query; the key follows
     int host_result = -1;               // stays on the CPU
     std::atomic<uint64_t> calls{0};
 };
@@ -79,6 +81,11 @@ OpInfo& new_info(const c10::OperatorHandle& op) {
     if (is_aten) {
         info->reads_by_index = kReadsByIndex.count(plain) > 0;
         if (const auto found = kMatmulArgument.find(plain); found != kMatmulArgument.end()) info->matmul_argument = found->second;
+        if (plain == "_scaled_dot_product_flash_attention_for_cpu") info->attention_products = 2;
+        if (plain == "_scaled_dot_product_flash_attention_for_cpu_backward") {
+            info->attention_products = 5;       // the scores again, and two for each of the forward's
+            info->attention_argument = 1;       // behind the gradient
+        }
         if (plain == "_pack_padded_sequence") info->host_result = 1;    // batch sizes: recurrent layers want them on the CPU
     }
     std::lock_guard lock(infos_mutex);
@@ -189,6 +196,11 @@ public:
             for_each_tensor(arguments[i], [&](const at::Tensor& t) { bytes += is_npu(t) ? bytes_of(t) : 0; });
             if (i == 0 && info.reads_by_index) skipped_ = bytes;
             else if (!info.is_out[i]) work_.bytes += bytes;
+        }
+        if (info.attention_products) {      // every product has as many multiplications as query @ key.T
+            const at::Tensor &query = arguments[info.attention_argument].toTensor(), &key = arguments[info.attention_argument + 1].toTensor();
+            work_.flops = 2.0 * info.attention_products * static_cast<double>(query.numel()) * static_cast<double>(key.size(-2));
+            work_.flops_type = query.scalar_type();
         }
         if (const int a = info.matmul_argument; a >= 0 && arguments[a].isTensor() && arguments[a + 1].isTensor()) {
             work_.flops = matmul_flops(arguments[a].toTensor(), arguments[a + 1].toTensor());

@@ -4,6 +4,8 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/Tensor.h>
+#include <ATen/native/transformers/attention.h>
+#include <ATen/ops/_fused_sdp_choice_ops.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/convolution_backward_ops.h>
 #include <ATen/ops/convolution_ops.h>
@@ -157,10 +159,11 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> gru_cell_backward(const Tenso
     return {call.out(dinput), call.out(dhidden), call.out(dhy * update), bias(dinput), bias(dhidden)};
 }
 
-// Which attention kernel scaled_dot_product_attention takes: the composite one (0, SDPBackend::math), whose parts fall back.
-int64_t attention_choice(const Tensor&, const Tensor&, const Tensor&, const OptionalTensor&, double, bool, std::optional<double>,
-                         bool) {
-    return 0;
+// Which attention kernel scaled_dot_product_attention takes: that of the CPU, whose fused one falls back like any operator. It looks at
+// shapes and types only, so this also answers for tensors that have no memory (torch.compile).
+int64_t attention_choice(const Tensor& query, const Tensor& key, const Tensor& value, const OptionalTensor& mask, double dropout,
+                         bool is_causal, std::optional<double> scale, bool enable_gqa) {
+    return at::_ops::_fused_sdp_choice::redispatch(kCpuKeys, query, key, value, mask, dropout, is_causal, scale, enable_gqa);
 }
 
 // The CPU has no histc for integers, other devices do; counts below 2^53 are exact in double.
@@ -201,3 +204,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
 
 }  // namespace
 }  // namespace ascend::npu
+
+// The choice is asked for through this table, not through the operator.
+namespace at::native {
+REGISTER_PRIVATEUSE1_DISPATCH(_fused_sdp_choice_stub, &ascend::npu::attention_choice)
+}  // namespace at::native

@@ -23,6 +23,14 @@ EXPECTED = {
     "sparse.sampled_addmm": "no sparse layouts on npu",
     "nn.functional.linear_cross_entropy": "its chunked form, written in Python, sums in fp32 on the CPU only",
 }
+# The same, of samples beyond an operator's first.
+EXPECTED_OF_LATER_SAMPLES = {
+    "arange": "a sample that names no device is made on the CPU",
+    "linspace": "a sample that names no device is made on the CPU",
+    "logspace": "a sample that names no device is made on the CPU",
+    "as_strided": "the sample reads memory beside its tensor, which a copy to the device leaves behind",
+    "linalg.lstsq": "LAPACK's driver gelsy gives other last bits from call to call, on the CPU too",
+}
 UNINITIALISED = {"empty", "empty_like", "empty_strided", "empty_permuted", "new_empty", "new_empty_strided"}
 
 
@@ -113,4 +121,4 @@ def test_every_sample_of_every_operator(dtype):
     for name, count in different.most_common():
         print(f"  {count:4} {name}: {reasons[name]}")
     assert failed <= 0.01 * tried
-    assert set(different) <= set(EXPECTED)
+    assert set(different) <= EXPECTED.keys() | EXPECTED_OF_LATER_SAMPLES.keys()

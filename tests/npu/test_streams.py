@@ -32,6 +32,13 @@ def test_a_matrix_product_costs_its_flops_too():
     assert timed(lambda: a @ b) == pytest.approx(expected)
 
 
+def test_attention_costs_its_two_products():
+    q = torch.ones(1, 4, 64, 32, device="npu")
+    work = 2 * 2 * 4 * 64 * 64 * 32 / F32_FLOPS_PER_MS
+    cost = timed(lambda: torch.nn.functional.scaled_dot_product_attention(q, q, q))
+    assert LAUNCH_MS + work + 4 * q.nbytes / HBM_BYTES_PER_MS == pytest.approx(cost, rel=0.02)
+
+
 def test_an_empty_tensor_still_costs_a_launch():
     a = torch.empty(0, device="npu")
     assert timed(lambda: a + 1) == pytest.approx(LAUNCH_MS)
