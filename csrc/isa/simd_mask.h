@@ -19,6 +19,20 @@ constexpr bool in_pattern(int pattern, int lane, int lanes) {
     }
 }
 
+// g++ 12 folds a selection among constants wrongly if the mask is a constant whose leading lanes repeat a pattern and whose rest
+// is zero: every lane of the chunk comes out on. So the compiler must not know a partial mask; as a plain asm it may still hoist it.
+ASC_INLINE void hide_value(Predicate& mask) {
+    each_chunk([&](auto i) __attribute__((always_inline)) {
+#if defined(__AVX512F__)
+        asm("" : "+v"(mask.v[i]));
+#elif defined(__AVX2__)
+        asm("" : "+x"(mask.v[i]));
+#else
+        asm("" : "+m"(mask.v[i]));
+#endif
+    });
+}
+
 template <int kLaneBytes, int kPattern>
 ASC_INLINE Predicate pattern_mask() {
     vf_count(VfClass::mask);
@@ -39,6 +53,7 @@ ASC_INLINE Predicate pattern_mask() {
             bytes[byte] = in_pattern(kPattern, byte / kLaneBytes, kRegisterBytes / kLaneBytes) ? 0xff : 0;
         std::memcpy(&mask, bytes, kRegisterBytes);
     }
+    if constexpr (kPattern != decltype(PAT_ALL)::value) hide_value(mask);
     return mask;
 }
 
@@ -58,6 +73,7 @@ ASC_INLINE Predicate counted_mask(Count& count) {
         else if (left >= kVecBytes) mask.v[i] = ~Vec<uint8_t>{};
         else mask.v[i] = (Vec<uint8_t>)(index < static_cast<uint8_t>(left));
     });
+    hide_value(mask);
     return mask;
 }
 
