@@ -4,6 +4,7 @@
 import sys
 
 import torch
+import torch.utils.checkpoint
 
 NAME = "npu"
 _FREE = "privateuseone"
@@ -29,6 +30,9 @@ def register(module_name: str) -> None:
     torch._register_device_module(NAME, sys.modules[module_name])
     torch.utils.generate_methods_for_privateuse1_backend(for_tensor=True, for_module=True, for_packed_sequence=True,
                                                          for_storage=True)
+    if not torch.cuda.is_available():
+        # Whose random state activation checkpointing keeps when no tensor tells.
+        torch.utils.checkpoint.DefaultDeviceType.set_device_type(NAME)
     _C.set_configuration_source(configure)
     dlpack.patch()
     multiprocessing.install()

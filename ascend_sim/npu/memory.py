@@ -67,7 +67,7 @@ def host_empty_cache() -> None:
 
 
 def ipc_collect() -> None:
-    """Tensors travel between processes by value, so nothing of other processes is ever held."""
+    """Memory of other processes is let go of with its last tensor, so there is nothing to collect."""
 
 
 def set_per_process_memory_fraction(fraction: float, device=None) -> None:

@@ -1,19 +1,23 @@
 # SPDX-License-Identifier: MIT
-"""How npu tensors travel through torch.multiprocessing queues: by value.
+"""How npu tensors travel through torch.multiprocessing queues: as tensors on the same memory, like tensors of other devices.
 
-PyTorch only knows how to share CPU and CUDA memory; an npu tensor put into a queue would fail in the queue's own thread, and the
-receiver would wait for ever. The receiver gets a tensor of its own on the same device; writes are not seen on the other side.
+Sender and receiver must both have forked before the first use of a device, or been spawned. As with CPU tensors, the sender has to live
+until the receiver has taken the tensor; after that neither needs the other. Sending moves a tensor's storage: addresses that native code
+has kept become stale. A storage without bytes has nothing to share and travels as it is.
 """
 
-from multiprocessing.reduction import ForkingPickler
+import os
+from multiprocessing import reduction
 
 import torch
 from torch.multiprocessing.reductions import reduce_tensor
 
+from ascend_sim import _C
+
 
 def install() -> None:
     for kind in (torch.Tensor, torch.nn.Parameter):
-        ForkingPickler.register(kind, _reduce)
+        reduction.ForkingPickler.register(kind, _reduce)
 
 
 def _reduce(tensor: torch.Tensor):
@@ -21,12 +25,28 @@ def _reduce(tensor: torch.Tensor):
         return reduce_tensor(tensor)
     if tensor.requires_grad and not tensor.is_leaf:
         raise RuntimeError("an npu tensor that requires grad and is not a leaf cannot be sent to another process; detach() it first.")
-    # As plain bytes: a shared CPU tensor could only be received while its sender still runs.
-    data = tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
-    return _rebuild, (type(tensor), data, tensor.dtype, tensor.shape, tensor.get_device(), tensor.requires_grad)
+    nbytes = tensor.untyped_storage().nbytes()
+    memory = None
+    if nbytes:
+        descriptor = _C.share_storage(tensor.detach())
+        try:
+            memory = reduction.DupFd(descriptor)
+        finally:
+            os.close(descriptor)
+    return _rebuild, (type(tensor), memory, nbytes, tensor.dtype, tuple(tensor.shape), tensor.stride(), tensor.storage_offset(),
+                      tensor.get_device(), tensor.requires_grad)
 
 
-def _rebuild(kind: type, data: bytes, dtype: torch.dtype, shape: torch.Size, index: int, requires_grad: bool) -> torch.Tensor:
-    flat = torch.frombuffer(bytearray(data), dtype=torch.uint8) if data else torch.empty(0, dtype=torch.uint8)
-    tensor = flat.view(dtype).view(shape).to(torch.device("npu", index))
+def _rebuild(kind: type, memory, nbytes: int, dtype: torch.dtype, shape: tuple, stride: tuple, offset: int, index: int,
+             requires_grad: bool) -> torch.Tensor:
+    tensor = torch.empty(0, dtype=dtype, device=torch.device("npu", index))
+    if memory is None:
+        tensor = tensor.new_empty(shape)
+    else:
+        descriptor = memory.detach()
+        try:
+            whole = _C.open_shared(descriptor, nbytes, index)
+        finally:
+            os.close(descriptor)
+        tensor.set_(whole.untyped_storage(), offset, shape, stride)
     return torch.nn.Parameter(tensor, requires_grad) if kind is torch.nn.Parameter else tensor.requires_grad_(requires_grad)

@@ -5,6 +5,7 @@
 #include <pybind11/functional.h>
 #include <pybind11/stl.h>
 #include <torch/csrc/Generator.h>
+#include <torch/csrc/utils/pybind.h>
 
 #include "chip/hbm.h"
 #include "chip/timeline.h"
@@ -13,6 +14,7 @@
 #include "torch/estimate.h"
 #include "torch/fallback.h"
 #include "torch/generator.h"
+#include "torch/shared_memory.h"
 
 namespace py = pybind11;
 
@@ -71,6 +73,10 @@ void bind_memory(py::module_& module) {
         if (!owner || !owner->find(p, &range)) return py::none();
         return py::make_tuple(owner->device(), range.begin, range.end);
     }, py::arg("address"), "(device, begin, end) of the live allocation that holds an address, or None.");
+    module.def("share_storage", [](const at::Tensor& npu) { return share_storage(npu); }, py::arg("tensor"),
+               "Moves the tensor's storage into memory that other processes can map; returns a new descriptor of it.");
+    module.def("open_shared", [](int descriptor, int64_t bytes, int device) { return open_shared(descriptor, bytes, checked(device)); },
+               py::arg("descriptor"), py::arg("bytes"), py::arg("device"), "That memory as a uint8 tensor.");
     module.def("allocate", [](int device, size_t bytes) {
         return reinterpret_cast<uint64_t>(allocate_on(checked(device), bytes).release_context());
     }, py::arg("device"), py::arg("bytes"), "Raw memory; free() gives it back.");

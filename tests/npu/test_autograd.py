@@ -108,6 +108,10 @@ def test_custom_functions_and_checkpoints():
         assert torch.equal(x.grad, 2 * torch.nn.functional.dropout(torch.ones(4, device="npu")))
 
 
+def test_checkpointing_without_tensors_keeps_the_random_state_of_npu():
+    assert torch.utils.checkpoint.DefaultDeviceType.get_device_type() == "npu"
+
+
 def test_operators_without_a_derivative_say_so_in_backward():
     library = torch.library.Library("npu_autograd_test", "DEF")
     library.define("half(Tensor x) -> Tensor")

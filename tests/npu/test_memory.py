@@ -5,6 +5,7 @@ import gc
 import os
 import threading
 
+import numpy
 import pytest
 import torch
 
@@ -277,12 +278,14 @@ def test_flushing_the_l2_takes_no_host_memory(device):
 
 
 def test_large_tensors_are_really_zeroed_and_neighbours_are_not(device):
-    whole = torch.ones(200 * MIB + 3000, dtype=torch.uint8, device=device)
+    def ones():
+        return numpy.count_nonzero(whole.cpu().numpy())
+
+    whole = torch.ones(130 * MIB + 3000, dtype=torch.uint8, device=device)
     whole[1000:-1000].zero_()
-    assert whole[:1000].all() and whole[-1000:].all()
-    assert int(whole.sum()) == 2000
+    assert whole[:1000].all() and whole[-1000:].all() and ones() == 2000
     whole.view(torch.float16)[::2].zero_()
-    assert int(whole.sum()) == 1000
+    assert ones() == 1000
 
 
 def test_clearing_more_than_the_l2_holds_flushes_it():

@@ -8,25 +8,50 @@ import signal
 import torch
 
 
-def test_a_queue_hands_tensors_over_by_value(run_python):
+def test_a_queue_hands_over_tensors_on_the_same_memory(run_python):
     code = """
 import torch
-def double(source, target):
-    tensor, parameter = source.get(timeout=60)
-    target.put((tensor * 2, parameter.requires_grad, str(parameter.device)))
+def work(source, target):
+    tensor, column, parameter = source.get(timeout=60)
+    assert tensor.device == torch.device("npu:1") and column.stride() == (4,) and parameter.requires_grad
+    tensor.mul_(2)                          # seen by the sender, and through its view
+    column.add_(torch.matmul(torch.ones(3, 3, device="npu:1"), torch.ones(3, device="npu:1")))
+    target.put(str(parameter.device))
+    source.get(timeout=60)
 context = torch.multiprocessing.get_context("fork")
 source, target = context.Queue(), context.Queue()
-child = context.Process(target=double, args=(source, target))
+child = context.Process(target=work, args=(source, target))
 child.start()                               # before either uses the device
-tensor = torch.arange(3, device="npu:1")
-source.put((tensor, torch.nn.Parameter(torch.ones(2, device="npu:2"))))
-doubled, requires_grad, device = target.get(timeout=60)
+tensor = torch.arange(12.0, device="npu:1").view(3, 4)
+other_view = tensor[1]
+source.put((tensor, tensor[:, 1], torch.nn.Parameter(torch.ones(2, device="npu:2"))))
+assert target.get(timeout=60) == "npu:2"
+assert other_view.tolist() == [8, 13, 12, 14] and tensor[0].tolist() == [0, 5, 4, 6]
+tensor.zero_()
+source.put(None)
 child.join(60)
-assert doubled.tolist() == [0, 2, 4] and doubled.device == torch.device("npu:1")
-assert requires_grad and device == "npu:2"
-assert tensor.tolist() == [0, 1, 2]
+assert child.exitcode == 0
+before = torch.npu.memory_allocated(1)
+del tensor, other_view
+assert torch.npu.memory_allocated(1) < before
+assert torch.ones(5000, device="npu:1").sum() == 5000       # the memory is the device's own again
 """
     run_python(code)
+
+
+def test_what_is_shared_is_a_live_allocation_and_kernels_take_it():
+    import deep_gemm
+    from ascend_sim import _C
+
+    queue = torch.multiprocessing.get_context("fork").SimpleQueue()
+    a, d = torch.ones(64, 64, dtype=torch.bfloat16, device="npu"), torch.zeros(64, 64, device="npu")
+    queue.put((a, d))
+    b, e = queue.get()
+    assert b.data_ptr() != a.data_ptr() and _C.allocation_of(b.data_ptr())[0] == 0
+    deep_gemm.bf16_gemm_nt(b, b, e)
+    assert bool((d == 64).all())
+    del b, e
+    assert bool((a == 1).all())
 
 
 def test_a_process_forked_after_the_first_use_is_told_so(run_python):
