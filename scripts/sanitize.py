@@ -23,7 +23,6 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "build" / "sanitize"
 TREE, REPORTS = FOLDER / "tree", FOLDER / "reports"
-PACKAGES = ("ascend_sim", "deep_gemm", "deep_ep", "flash_mla", "deep_select", "tile_kernels")
 CHECKS = ("-fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all -fno-omit-frame-pointer -D_GLIBCXX_ASSERTIONS")
 OURS = re.compile(r"libascend_sim\.so|ascend_sim/_C\.so|/csrc/")
 # A freed tensor read by the host's copy routine: what is worth reporting must be reported.
@@ -54,7 +53,7 @@ def main() -> None:
 
 
 def compile_everything(quick: bool, jobs: str) -> None:
-    for package in PACKAGES:
+    for package in (path.parent.name for path in ROOT.glob("*/__init__.py")):
         shutil.copytree(ROOT / package, TREE / package, dirs_exist_ok=True, ignore=shutil.ignore_patterns("lib", "*.so", "__pycache__"))
     if not (TREE / "csrc").exists():
         (TREE / "csrc").symlink_to(ROOT / "csrc")        # where kernels compiled at run time find their headers
