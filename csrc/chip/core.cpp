@@ -47,11 +47,11 @@ const char* core_kind_name(CoreKind kind) {
     return names[static_cast<int>(kind)];
 }
 
-uint16_t register_op(const char* name, Effect effect, Ready ready) {
+uint16_t register_op(const char* name, Effect effect, Ready ready, bool knows_put_off) {
     static std::mutex mutex;
     static uint16_t next = kFirstInstruction;
     std::lock_guard lock(mutex);
-    op_table()[next] = {name, effect, ready};
+    op_table()[next] = {name, effect, ready, knows_put_off};
     return next++;
 }
 
@@ -69,6 +69,7 @@ std::atomic<RecordObserver> record_observer{nullptr};
 }
 
 void set_record_observer(RecordObserver observer) { record_observer = observer; }
+bool has_record_observer() { return record_observer.load(std::memory_order_relaxed) != nullptr; }
 
 // ---- issue ----------------------------------------------------------------------------------------------------------
 
@@ -170,6 +171,8 @@ bool Core::perform(const Record& record) {
         const OpInfo& info = op_table()[record.op];
         if (!ai.launch->skips_effects()) {
             if (info.ready && !info.ready(*this, record)) return false;
+            if (ai.put_off && ai.put_off->active && !info.knows_put_off) ai.put_off->settle(record);
+            ai.loads_performed += record.pipe == Pipe::MTE1;
             info.effect(*this, record);
             if (const RecordObserver observer = record_observer.load(std::memory_order_relaxed)) [[unlikely]]
                 observer(*this, record);
@@ -414,6 +417,7 @@ AiCore::AiCore() = default;
 void AiCore::reset_for_block() {
     for (Memory* memory : {&l1, &l0a, &l0b, &l0a_mx, &l0b_mx, &l0c, &bt, &fb, &ub[0], &ub[1]}) memory->valid.clear();
     unit_flags.clear();
+    if (put_off) put_off->forget();  // of a block that ended without looking, or in a fault
     progress = 0;
 }
 

@@ -31,10 +31,11 @@ struct OpInfo {
     const char* name = "?";
     Effect effect = nullptr;
     Ready ready = nullptr;
+    bool knows_put_off = false;  // deals with AiCore::put_off itself
 };
 
 // Gives an instruction its number. Called from static initialisers of csrc/isa: adding an instruction is local to its file.
-uint16_t register_op(const char* name, Effect effect, Ready ready = nullptr);
+uint16_t register_op(const char* name, Effect effect, Ready ready = nullptr, bool knows_put_off = false);
 const OpInfo& op_info(uint16_t op);
 const char* instruction_name(const Record& record);  // as kernel code spells it
 
@@ -42,6 +43,7 @@ const char* instruction_name(const Record& record);  // as kernel code spells it
 // mode). For tests and tools: what it does to memories is seen by the instructions behind. Set while nothing runs.
 using RecordObserver = void (*)(Core&, const Record&);
 void set_record_observer(RecordObserver observer);  // null: none
+bool has_record_observer();
 
 // What the vector functions since the last record cost; counted inline by csrc/isa, flushed into one record.
 struct VfCounters {
@@ -146,6 +148,15 @@ struct PendingAtomic {
     uint64_t data_offset;
 };
 
+// Work that instructions have put off, and data that they keep in a form of their own (csrc/isa/cube_queue.h).
+struct PutOff {
+    bool active = false;  // there is some
+    // Before an instruction that does not know of it: what the instruction may look at or write over is put right.
+    virtual void settle(const Record& record) = 0;
+    virtual void forget() = 0;
+    virtual ~PutOff() = default;
+};
+
 // One AI core: a cube core, two vector cores, their memories.
 class AiCore {
 public:
@@ -153,16 +164,19 @@ public:
     int index = 0;          // position on the chip
     Launch* launch = nullptr;
 
-    Memory l1{"L1", kL1Bytes};
-    Memory l0a{"L0A", kL0aBytes};
-    Memory l0b{"L0B", kL0bBytes};
-    Memory l0a_mx{"L0A_MX", kL0MxBytes};
-    Memory l0b_mx{"L0B_MX", kL0MxBytes};
-    Memory l0c{"L0C", kL0cBytes};
-    Memory bt{"BT", kBtBytes};
-    Memory fb{"FB", kFbBytes};
-    Memory ub[2] = {{"UB0", kUbBytes, true}, {"UB1", kUbBytes, true}};
+    MemoryBlock block;
+    Memory l1{"L1", kL1Bytes, block};
+    Memory l0a{"L0A", kL0aBytes, block};
+    Memory l0b{"L0B", kL0bBytes, block};
+    Memory l0c{"L0C", kL0cBytes, block};
+    Memory l0a_mx{"L0A_MX", kL0MxBytes, block};
+    Memory l0b_mx{"L0B_MX", kL0MxBytes, block};
+    Memory bt{"BT", kBtBytes, block};
+    Memory fb{"FB", kFbBytes, block};
+    Memory ub[2] = {{"UB0", kUbBytes}, {"UB1", kUbBytes}};
     UnitFlags unit_flags;
+    uint64_t loads_performed = 0;     // instructions of MTE1: what L0A and L0B hold is the same while it is
+    std::unique_ptr<PutOff> put_off;  // null: nothing ever was
     Core aic{*this, CoreKind::aic}, aiv0{*this, CoreKind::aiv0}, aiv1{*this, CoreKind::aiv1};
     Core* cores[3] = {&aic, &aiv0, &aiv1};
 

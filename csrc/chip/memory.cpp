@@ -10,27 +10,51 @@
 
 namespace ascend {
 
+MemoryBlock::MemoryBlock() {
+    mapping_ = mmap(nullptr, 2 * size_t{kBytes}, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (mapping_ == MAP_FAILED) throw std::bad_alloc();
+    data_ = reinterpret_cast<uint8_t*>((reinterpret_cast<uintptr_t>(mapping_) + kBytes - 1) / kBytes * kBytes);
+    madvise(data_, kBytes, MADV_HUGEPAGE);
+}
+
+MemoryBlock::~MemoryBlock() { munmap(mapping_, 2 * size_t{kBytes}); }
+
+uint8_t* MemoryBlock::take(uint32_t bytes) {
+    if (bytes > kBytes - used_) throw std::bad_alloc();
+    used_ += bytes;
+    return data_ + used_ - bytes;
+}
+
 namespace {
 // Address space only. Wide: a wild 32-bit index of 4-byte elements, from anywhere in UB, ends in it.
 constexpr int64_t kWideGuardBytes = int64_t{8} << 30, kGuardBytes = 1 << 20;
 }  // namespace
 
-Memory::Memory(const char* name, uint32_t bytes, bool guarded)
-    : valid(bytes), name_(name), bytes_(bytes), guard_bytes_(guarded ? kWideGuardBytes : sanitizer::kActive ? kGuardBytes : 0) {
-    const auto reserve = [&] {
-        return mmap(nullptr, bytes_ + 2 * static_cast<size_t>(guard_bytes_), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    };
-    void* mapping = reserve();
-    if (mapping == MAP_FAILED && guarded) {
-        guard_bytes_ = kGuardBytes;
-        mapping = reserve();
-    }
-    if (mapping == MAP_FAILED) throw std::bad_alloc();
-    data_ = static_cast<uint8_t*>(mapping) + guard_bytes_;
-    mprotect(data_, bytes_, PROT_READ | PROT_WRITE);
+// AddressSanitizer should see what leaves a memory: then each has guards of its own.
+Memory::Memory(const char* name, uint32_t bytes, MemoryBlock& block) : Memory(name, bytes, sanitizer::kActive ? nullptr : block.take(bytes)) {
+    if (sanitizer::kActive && !map_guarded(kGuardBytes)) throw std::bad_alloc();
 }
 
-Memory::~Memory() { munmap(data_ - guard_bytes_, bytes_ + 2 * static_cast<size_t>(guard_bytes_)); }
+Memory::Memory(const char* name, uint32_t bytes) : Memory(name, bytes, nullptr) {
+    if (!map_guarded(kWideGuardBytes) && !map_guarded(kGuardBytes)) throw std::bad_alloc();
+}
+
+Memory::Memory(const char* name, uint32_t bytes, uint8_t* data)
+    : valid(bytes), name_(name), bytes_(bytes), guard_bytes_(0), data_(data) {}
+
+bool Memory::map_guarded(int64_t guard_bytes) {
+    void* mapping = mmap(nullptr, bytes_ + 2 * static_cast<size_t>(guard_bytes), PROT_NONE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (mapping == MAP_FAILED) return false;
+    guard_bytes_ = guard_bytes;
+    data_ = static_cast<uint8_t*>(mapping) + guard_bytes_;
+    mprotect(data_, bytes_, PROT_READ | PROT_WRITE);
+    return true;
+}
+
+Memory::~Memory() {
+    if (guard_bytes_) munmap(data_ - guard_bytes_, bytes_ + 2 * static_cast<size_t>(guard_bytes_));
+}
 
 namespace {
 // f(word, mask) for the words of the blocks that [begin, begin + bytes) touches.

@@ -73,10 +73,29 @@ private:
     uint64_t* bits_;
 };
 
+// Host memory for all that one AI core works on, in one huge page where the system has them: a step through L1 touches
+// more small pages than the host's first-level TLB has entries.
+class MemoryBlock {
+public:
+    static constexpr uint32_t kBytes = 2 << 20;
+    MemoryBlock();
+    ~MemoryBlock();
+    MemoryBlock(const MemoryBlock&) = delete;
+    MemoryBlock& operator=(const MemoryBlock&) = delete;
+
+    uint8_t* take(uint32_t bytes);  // a multiple of the page size; zero
+
+private:
+    void* mapping_;
+    uint8_t* data_;
+    uint32_t used_ = 0;
+};
+
 // A memory: bytes and their validity. UB lies between guard pages, because scalar and SIMT code dereferences it.
 class Memory {
 public:
-    Memory(const char* name, uint32_t bytes, bool guarded = false);
+    Memory(const char* name, uint32_t bytes, MemoryBlock& block);
+    Memory(const char* name, uint32_t bytes);  // between guard pages
     ~Memory();
     Memory(const Memory&) = delete;
     Memory& operator=(const Memory&) = delete;
@@ -98,6 +117,9 @@ public:
     Validity valid;
 
 private:
+    Memory(const char* name, uint32_t bytes, uint8_t* data);
+    bool map_guarded(int64_t guard_bytes);
+
     const char* name_;
     uint32_t bytes_;
     int64_t guard_bytes_;

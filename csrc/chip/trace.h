@@ -84,6 +84,7 @@ struct GmPayload {
     uint16_t nz_stride;
     uint8_t l2_hint;      // ascend950.md 6: load 0 normal .. 4 no-allocate; store 4-7 no-allocate
     uint8_t is_write : 1, accumulates : 1, element_bytes : 6;
+    bool is_bf16;
 };
 
 struct MmadPayload {

@@ -4,6 +4,7 @@
 
 #include "host/copy.h"
 #include "host/host.h"
+#include "host/packed.h"
 
 namespace ascend::host {
 
@@ -17,6 +18,15 @@ struct Ops {
     decltype(&host::nz2nd_f32) nz2nd_f32;
     decltype(&host::nz2nd_bf16) nz2nd_bf16;
     decltype(&host::nz2nd_f16) nz2nd_f16;
+    // Of a level with a matrix unit; else null.
+    decltype(&host::packs) packs = nullptr;
+    decltype(&host::packed_tiles) packed_tiles = nullptr;
+    decltype(&host::pack_a) pack_a = nullptr;
+    decltype(&host::pack_b) pack_b = nullptr;
+    decltype(&host::pack_rows_a) pack_rows_a = nullptr;
+    decltype(&host::pack_rows_b) pack_rows_b = nullptr;
+    decltype(&host::mmad_packed) mmad_packed = nullptr;
+    decltype(&host::unpack_bf16) unpack_bf16 = nullptr;
 };
 
 extern const Ops kPortableOps;

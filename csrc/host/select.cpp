@@ -132,6 +132,21 @@ void mmad(const MmadArgs& args) {
     if (args.m > 0 && args.n > 0 && args.k > 0) ops().mmad(args);
 }
 
+bool packs(ElementType a, ElementType b) { return ops().packs && ops().packs(a, b); }
+int packed_tiles(ElementType type, int k) { return ops().packed_tiles(type, k); }
+int pack_a(uint8_t* out, int64_t strip_bytes, const PackArgs& args) { return ops().pack_a(out, strip_bytes, args); }
+int pack_b(uint8_t* out, int64_t strip_bytes, const PackArgs& args) { return ops().pack_b(out, strip_bytes, args); }
+int pack_rows_a(uint8_t* out, int64_t strip_bytes, const PackRowsArgs& args) {
+    return ops().pack_rows_a(out, strip_bytes, args);
+}
+int pack_rows_b(uint8_t* out, int64_t strip_bytes, const PackRowsArgs& args) {
+    return ops().pack_rows_b(out, strip_bytes, args);
+}
+void unpack_bf16(uint8_t* to, int64_t k_stride_bytes, const PackedOperand& packed, bool is_b, int strips, int k) {
+    ops().unpack_bf16(to, k_stride_bytes, packed, is_b, strips, k);
+}
+void mmad_packed(const PackedMmadArgs& args) { ops().mmad_packed(args); }
+
 void nd2nz(uint8_t* dst, const uint8_t* src, int rows, int row_bytes, int64_t src_row_stride_bytes,
            int64_t n_stride, int64_t c0_stride) {
     ops().nd2nz(dst, src, rows, row_bytes, src_row_stride_bytes, n_stride, c0_stride);

@@ -4,6 +4,7 @@
 #include "isa/cube.h"
 
 #include "host/host.h"
+#include "isa/cube_queue.h"
 #include "isa/instruction.h"
 
 namespace ascend::isa {
@@ -101,15 +102,19 @@ void mmad_effect(Core& core, const Record& record) {
     args.hf32_rounding = p.hf32_away ? Rounding::nearest_away : Rounding::nearest_even;
     if (p.has_bias)
         check_defined(core, record, ai.bt, ai.bt.valid.first_undefined(p.bias, static_cast<uint32_t>(p.n) * 4), "bias");
-    host::mmad(args);
+    if (CubeQueue* queue = CubeQueue::of(ai))
+        queue->multiply(args);
+    else
+        host::mmad(args);
     if (p.init) extent.each([&](uint32_t at, uint32_t bytes) { ai.l0c.valid.set(at, bytes); });
     if (p.unit_flag == 3) {
+        // FIX sees the flags first, and what was put off when it moves.
         each_column_block(p, [&](uint32_t at, uint32_t bytes) { ai.unit_flags.assign(at, bytes, true); });
         core.advance(Pipe::FIX);
     }
 }
-const uint16_t op_mmad = register_op("asc_mmad", mmad_effect, mmad_ready);
-const uint16_t op_mmad_mx = register_op("asc_mmad_mx", mmad_effect, mmad_ready);
+const uint16_t op_mmad = register_op("asc_mmad", mmad_effect, mmad_ready, true);
+const uint16_t op_mmad_mx = register_op("asc_mmad_mx", mmad_effect, mmad_ready, true);
 
 bool pairs(ElementType a, ElementType b) {
     if (a == b) return true;

@@ -10,6 +10,7 @@
 #include "formats/bf16.h"
 #include "formats/f16.h"
 #include "host/copy.h"
+#include "isa/cube_queue.h"
 #include "isa/instruction.h"
 
 namespace ascend::isa {
@@ -51,12 +52,14 @@ void nd2nz_effect(Core& core, const Record& record) {
     const int units = static_cast<int>((p.gm.row_bytes + kUnitBytes - 1) / kUnitBytes);
     for (int matrix = 0; matrix < p.outer; ++matrix) {
         const uint32_t base = p.local + static_cast<uint32_t>(matrix) * p.nz_stride * kUnitBytes;
+        define_units(l1, base, static_cast<int>(p.gm.rows), units, p.n_stride, p.c0_stride);
+        if (CubeQueue* queue = CubeQueue::of(core.ai))
+            if (queue->load_l1(record, base, host(p.gm.address) + matrix * p.gm.outer_stride)) continue;
         host::nd2nz(l1.at(base), host(p.gm.address) + matrix * p.gm.outer_stride, static_cast<int>(p.gm.rows),
                     static_cast<int>(p.gm.row_bytes), p.gm.row_stride, p.n_stride, p.c0_stride);
-        define_units(l1, base, static_cast<int>(p.gm.rows), units, p.n_stride, p.c0_stride);
     }
 }
-const uint16_t op_nd2nz = register_op("asc_copy_gm2l1_nd2nz", nd2nz_effect);
+const uint16_t op_nd2nz = register_op("asc_copy_gm2l1_nd2nz", nd2nz_effect, nullptr, true);
 
 void dn2nz_effect(Core& core, const Record& record) {
     const GmPayload& p = record.gm;  // a footprint row is a column of the matrix
@@ -107,7 +110,7 @@ void set_gm2l1_nz_para(int64_t count, int64_t n_stride, int64_t c0_stride, int64
     registers[reg_nz_matrix_stride] = static_cast<uint64_t>(matrix_stride);
 }
 
-void copy_gm2l1_nd2nz(const void* l1, const void* gm, int element_bits, int64_t row_stride_bytes, int l2_mode,
+void copy_gm2l1_nd2nz(const void* l1, const void* gm, int element_bits, bool is_bf16, int64_t row_stride_bytes, int l2_mode,
                       int64_t rows, int64_t columns, int64_t outer_stride_bytes, const void* pc) {
     const Issue issue{this_core(), "asc_copy_gm2l1_nd2nz", Pipe::MTE2, pc};
     issue.on(CoreKind::aic);
@@ -130,6 +133,7 @@ void copy_gm2l1_nd2nz(const void* l1, const void* gm, int element_bits, int64_t 
     record.gm.c0_stride = static_cast<uint16_t>(nz.c0_stride);
     record.gm.nz_stride = static_cast<uint16_t>(nz.matrix_stride);
     record.gm.l2_hint = static_cast<uint8_t>(l2_mode);
+    record.gm.is_bf16 = is_bf16;
     issue.core.issue(record, pc);
 }
 
@@ -206,6 +210,8 @@ namespace {
 void fill_l1_effect(Core& core, const Record& record) {
     const MovePayload& p = record.move;
     Memory& l1 = core.ai.l1;
+    const uint32_t span = p.outer_steps * (uint32_t{p.inner_steps} + p.dst_stride) * kUnitBytes;
+    if (CubeQueue* queue = CubeQueue::of(core.ai)) queue->before_write_l1(p.dst, p.dst + span, false);
     for (uint32_t repeat = 0; repeat < p.outer_steps; ++repeat) {
         const uint32_t begin = p.dst + repeat * uint32_t{static_cast<uint32_t>(p.inner_steps) + p.dst_stride} * kUnitBytes;
         for (uint32_t at = 0; at < uint32_t{p.inner_steps} * kUnitBytes; at += 4)
@@ -213,7 +219,7 @@ void fill_l1_effect(Core& core, const Record& record) {
         l1.valid.set(begin, uint32_t{p.inner_steps} * kUnitBytes);
     }
 }
-const uint16_t op_fill_l1 = register_op("asc_fill_l1", fill_l1_effect);
+const uint16_t op_fill_l1 = register_op("asc_fill_l1", fill_l1_effect, nullptr, true);
 
 }  // namespace
 

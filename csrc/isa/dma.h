@@ -10,7 +10,7 @@ class Core;
 
 namespace ascend::isa {
 void set_gm2l1_nz_para(int64_t count, int64_t n_stride, int64_t c0_stride, int64_t matrix_stride, const void* pc);
-void copy_gm2l1_nd2nz(const void* l1, const void* gm, int element_bits, int64_t row_stride_bytes, int l2_mode,
+void copy_gm2l1_nd2nz(const void* l1, const void* gm, int element_bits, bool is_bf16, int64_t row_stride_bytes, int l2_mode,
                       int64_t rows, int64_t columns, int64_t outer_stride_bytes, const void* pc);
 void copy_gm2l1_dn2nz(const void* l1, const void* gm, int element_bits, int64_t column_stride_bytes, int l2_mode,
                       int64_t rows, int64_t columns, int64_t outer_stride_bytes, const void* pc);
@@ -48,7 +48,7 @@ template <class T>
 ASCEND_SIM_INSTRUCTION void asc_copy_gm2l1_nd2nz(T* l1, const T* gm, int64_t row_stride_bytes,
                                                  asc_load_l2_cache_mode l2_mode, int64_t rows, int64_t columns,
                                                  int64_t outer_stride_bytes, bool /*small_c0*/) {
-    ascend::isa::copy_gm2l1_nd2nz(l1, gm, sizeof(T) * 8, row_stride_bytes, l2_mode, rows, columns, outer_stride_bytes,
+    ascend::isa::copy_gm2l1_nd2nz(l1, gm, sizeof(T) * 8, std::is_same_v<T, bfloat16_t>, row_stride_bytes, l2_mode, rows, columns, outer_stride_bytes,
                                   ASCEND_SIM_HERE);
 }
 

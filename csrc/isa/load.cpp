@@ -8,14 +8,14 @@
 #include "formats/bf16.h"
 #include "formats/f16.h"
 #include "host/copy.h"
+#include "isa/cube_queue.h"
 #include "isa/instruction.h"
 
 namespace ascend::isa {
 
 namespace {
 
-void copy_fractals(Memory& to, uint32_t dst, const Memory& from, uint32_t src, int count) {
-    std::memcpy(to.at(dst), from.at(src), static_cast<size_t>(count) * kFractalBytes);
+void copy_defined(Memory& to, uint32_t dst, const Memory& from, uint32_t src, int count) {
     for (int i = 0; i < count; ++i) {
         const uint32_t step = static_cast<uint32_t>(i) * kFractalBytes;
         to.valid.set_fractal(dst + step, from.valid.fractal(src + step));
@@ -26,12 +26,20 @@ template <bool b_side>
 void load_effect(Core& core, const Record& record) {
     const MovePayload& p = record.move;
     Memory& to = b_side ? core.ai.l0b : core.ai.l0a;
+    const Memory& l1 = core.ai.l1;
+    const uint32_t first = p.src + (p.src_outer * p.src_stride + p.src_inner) * kFractalBytes;
+    const uint32_t src_step = p.src_stride * kFractalBytes, dst_step = p.dst_stride * kFractalBytes;
     for (uint32_t k = 0; k < p.outer_steps; ++k)
-        copy_fractals(to, p.dst + k * p.dst_stride * kFractalBytes, core.ai.l1,
-                      p.src + ((p.src_outer + k) * p.src_stride + p.src_inner) * kFractalBytes, p.inner_steps);
+        copy_defined(to, p.dst + k * dst_step, l1, first + k * src_step, p.inner_steps);
+    if (CubeQueue* queue = CubeQueue::of(core.ai)) {
+        const LoadedFractals fractals{first, src_step, p.dst, dst_step, p.inner_steps, p.outer_steps, p.flags != 0};
+        if (queue->load_l0(b_side ? side_b : side_a, fractals)) return;
+    }
+    for (uint32_t k = 0; k < p.outer_steps; ++k)
+        std::memcpy(to.at(p.dst + k * dst_step), l1.at(first + k * src_step), size_t{p.inner_steps} * kFractalBytes);
 }
-const uint16_t op_l0a = register_op("asc_copy_l12l0a", load_effect<false>);
-const uint16_t op_l0b = register_op("asc_copy_l12l0b", load_effect<true>);
+const uint16_t op_l0a = register_op("asc_copy_l12l0a", load_effect<false>, nullptr, true);
+const uint16_t op_l0b = register_op("asc_copy_l12l0b", load_effect<true>, nullptr, true);
 
 // All or nothing: a transposed fractal mixes the rows of its source.
 uint32_t all_defined(const Validity& valid, uint32_t begin, int fractals) {
@@ -237,6 +245,7 @@ void copy_l12l0(const LoadL0& load, const void* pc) {
     record.move.dst_stride = static_cast<uint16_t>(load.dst_stride);
     record.move.src_outer = static_cast<uint16_t>(load.k_start);
     record.move.src_inner = static_cast<uint16_t>(load.m_start);
+    record.move.flags = load.is_bf16;
     issue.core.issue(record, pc);
 }
 

@@ -15,6 +15,7 @@ struct LoadL0 {
     const void* l0;
     const void* l1;
     int64_t m_start, k_start, m_step, k_step, src_stride, dst_stride;
+    bool is_bf16 = false;
 };
 void copy_l12l0(const LoadL0& load, const void* pc);
 void copy_l12l0_mx(bool b_side, uint64_t address, const void* l1, int64_t x_start, int64_t y_start, int64_t x_step,
@@ -32,13 +33,13 @@ template <class T>
 ASCEND_SIM_INSTRUCTION void asc_copy_l12l0a(T* l0a, const T* l1, int64_t m_start, int64_t k_start, int64_t m_step,
                                             int64_t k_step, int64_t src_stride, int64_t dst_stride) {
     ascend::isa::copy_l12l0({false, false, ascend::isa::kElementBits<T>, l0a, l1, m_start, k_start, m_step, k_step, src_stride,
-                             dst_stride}, ASCEND_SIM_HERE);
+                             dst_stride, std::is_same_v<T, bfloat16_t>}, ASCEND_SIM_HERE);
 }
 template <class T>
 ASCEND_SIM_INSTRUCTION void asc_copy_l12l0b(T* l0b, const T* l1, int64_t m_start, int64_t k_start, int64_t m_step,
                                             int64_t k_step, int64_t src_stride, int64_t dst_stride) {
     ascend::isa::copy_l12l0({true, false, ascend::isa::kElementBits<T>, l0b, l1, m_start, k_start, m_step, k_step, src_stride,
-                             dst_stride}, ASCEND_SIM_HERE);
+                             dst_stride, std::is_same_v<T, bfloat16_t>}, ASCEND_SIM_HERE);
 }
 // Each fractal transposed: destination m * dst_stride + k. Smaller elements: g row blocks become g fractals, from
 // (m/g) * dst_stride + g*k on; g is 2 for 8-bit and 4 for 4-bit elements. 32-bit elements take pairs of column blocks,

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // How does an MMAD run on AMX tiles? Strips are packed, then 2 x 2 tiles of C stay in registers over the
-// whole k.
-#include <optional>
-
+// whole k, of one MMAD or of several.
 #include "host/avx512/intrinsics.h"
 
 #include "host/avx512/f32x16.h"
@@ -35,49 +33,52 @@ void configure_tiles() {
     if (std::memcmp(&present, &wanted, sizeof wanted)) _tile_loadconfig(&wanted);
 }
 
-// C of the call, fractal by fractal. The result of a fractal that is not wholly live goes through `edge`.
+// C, fractal by fractal. The result of a fractal that is not wholly live goes through `edge`.
 struct COfCall {
-    const MmadArgs& args;
-    int m1_count = ceil_div(args.m, 16);
+    float* c;
+    int m, n;
+    bool init;
+    const float* all_bias;
+    int m1_count = ceil_div(m, 16);
     alignas(64) float last_bias[16] = {};
 
-    explicit COfCall(const MmadArgs& call) : args(call) {
-        if (args.bias && args.n % 16)
-            std::memcpy(last_bias, args.bias + args.n / 16 * 16,
-                        sizeof(float) * static_cast<size_t>(args.n % 16));
+    COfCall(float* c_, int m_, int n_, bool init_, const float* bias_)
+        : c(c_), m(m_), n(n_), init(init_), all_bias(bias_) {
+        if (bias_ && n % 16)
+            std::memcpy(last_bias, bias_ + n / 16 * 16, sizeof(float) * static_cast<size_t>(n % 16));
     }
-    float* at(int m1, int n1) const { return args.c + (static_cast<int64_t>(n1) * m1_count + m1) * 256; }
-    const float* bias(int n1) const { return n1 * 16 + 16 <= args.n ? args.bias + n1 * 16 : last_bias; }
-    bool whole(int m1, int n1) const { return m1 * 16 + 16 <= args.m && n1 * 16 + 16 <= args.n; }
+    float* at(int m1, int n1) const { return c + (static_cast<int64_t>(n1) * m1_count + m1) * 256; }
+    const float* bias(int n1) const { return n1 * 16 + 16 <= n ? all_bias + n1 * 16 : last_bias; }
+    bool whole(int m1, int n1) const { return m1 * 16 + 16 <= m && n1 * 16 + 16 <= n; }
     void copy_live(float* to, const float* from, int m1, int n1) const {
-        const int rows = args.m - m1 * 16 < 16 ? args.m - m1 * 16 : 16,
-                  columns = args.n - n1 * 16 < 16 ? args.n - n1 * 16 : 16;
+        const int rows = m - m1 * 16 < 16 ? m - m1 * 16 : 16, columns = n - n1 * 16 < 16 ? n - n1 * 16 : 16;
         for (int i = 0; i < rows; ++i)
             std::memcpy(to + i * 16, from + i * 16, sizeof(float) * static_cast<size_t>(columns));
     }
-    // One fractal without AMX; operands are decoded when they are first needed.
-    void exact(int m1, int n1) const {
-        if (!operands) {
-            has_large_scale = generic::has_large_scale(generic::operand_a(args)) ||
-                              generic::has_large_scale(generic::operand_b(args));
-            operands.emplace(args);
-        }
+};
+
+// Fractals of C without AMX.
+struct Exact {
+    const MmadArgs& args;
+    mutable FmaOperands operands{args};
+    const bool has_large_scale = generic::has_large_scale(generic::operand_a(args)) ||
+                                 generic::has_large_scale(generic::operand_b(args));
+
+    void fractal(int m1, int n1) const {
         if (has_large_scale)
             generic::wide_block(args, m1, n1);
         else
-            generic::fma_blocks<1>(args, *operands, m1, n1);
+            generic::fma_blocks<1>(args, operands, m1, n1);
     }
-    mutable bool has_large_scale = false;
-    mutable std::optional<FmaOperands> operands;
 };
 
 // Tile numbers are literals in the instructions: C is tile 2i + j, strip i of A is tile 4 + i, strip j of B
 // is tile 6 + j.
 #define ASCEND_AMX_LOAD_C(tile, i, j)                                      \
     do {                                                                   \
-        if (!c.args.init)                                                  \
+        if (!c.init)                                                       \
             _tile_loadd(tile, c.at(m1 + i, n1 + j), 64);                   \
-        else if (c.args.bias)                                              \
+        else if (c.all_bias)                                               \
             _tile_loadd(tile, c.bias(n1 + j), 0); /* every row the same */ \
         else                                                               \
             _tile_zero(tile);                                              \
@@ -99,24 +100,30 @@ struct COfCall {
             _tile_dpbf16ps(tile, a_tile, b_tile); \
     } while (0)
 
-// One product of kM x kN fractals of C, complete when it returns.
+using Factor = PackedProduct;
+
+// kM x kN fractals of C, complete when it returns.
 template <bool kS8, int kM, int kN>
-void multiply(const COfCall& c, const uint8_t* a, const uint8_t* b, int tiles, int m1, int n1) {
-    const int64_t strip_bytes = static_cast<int64_t>(tiles) * kTileBytes;
+void multiply(const COfCall& c, const Factor* factors, int count, int m1, int n1) {
     alignas(64) float edge[256];
     ASCEND_AMX_LOAD_C(0, 0, 0);
     if constexpr (kN == 2) ASCEND_AMX_LOAD_C(1, 0, 1);
     if constexpr (kM == 2) ASCEND_AMX_LOAD_C(2, 1, 0);
     if constexpr (kM == 2 && kN == 2) ASCEND_AMX_LOAD_C(3, 1, 1);
-    for (int t = 0; t < tiles; ++t, a += kTileBytes, b += kTileBytes) {
-        _tile_loadd(4, a, 64);
-        _tile_loadd(6, b, 64);
-        if constexpr (kM == 2) _tile_loadd(5, a + strip_bytes, 64);
-        if constexpr (kN == 2) _tile_loadd(7, b + strip_bytes, 64);
-        ASCEND_AMX_MULTIPLY(0, 4, 6);
-        if constexpr (kN == 2) ASCEND_AMX_MULTIPLY(1, 4, 7);
-        if constexpr (kM == 2) ASCEND_AMX_MULTIPLY(2, 5, 6);
-        if constexpr (kM == 2 && kN == 2) ASCEND_AMX_MULTIPLY(3, 5, 7);
+    for (int f = 0; f < count; ++f) {
+        const int64_t a_strip = factors[f].a.strip_bytes, b_strip = factors[f].b.strip_bytes;
+        const uint8_t* a = factors[f].a.data + m1 * a_strip;
+        const uint8_t* b = factors[f].b.data + n1 * b_strip;
+        for (int t = 0; t < factors[f].tiles; ++t, a += kTileBytes, b += kTileBytes) {
+            _tile_loadd(4, a, 64);
+            _tile_loadd(6, b, 64);
+            if constexpr (kM == 2) _tile_loadd(5, a + a_strip, 64);
+            if constexpr (kN == 2) _tile_loadd(7, b + b_strip, 64);
+            ASCEND_AMX_MULTIPLY(0, 4, 6);
+            if constexpr (kN == 2) ASCEND_AMX_MULTIPLY(1, 4, 7);
+            if constexpr (kM == 2) ASCEND_AMX_MULTIPLY(2, 5, 6);
+            if constexpr (kM == 2 && kN == 2) ASCEND_AMX_MULTIPLY(3, 5, 7);
+        }
     }
     ASCEND_AMX_STORE_C(0, 0, 0);
     if constexpr (kN == 2) ASCEND_AMX_STORE_C(1, 0, 1);
@@ -142,15 +149,15 @@ struct Pending {
     }
 };
 
-// `meanwhile` runs while the matrix unit is busy: packing of what the next blocks need.
-template <bool kS8, typename Meanwhile>
-void multiply_2x2(const COfCall& c, const uint8_t* a, const uint8_t* b, int tiles, int m1, int n1,
-                  Pending& pending, Meanwhile meanwhile) {
-    const int64_t strip_bytes = static_cast<int64_t>(tiles) * kTileBytes;
+template <bool kS8>
+void multiply_2x2(const COfCall& c, const Factor* factors, int count, int m1, int n1, Pending& pending) {
+    int64_t a_strip = factors->a.strip_bytes, b_strip = factors->b.strip_bytes;
+    const uint8_t* a = factors->a.data + m1 * a_strip;
+    const uint8_t* b = factors->b.data + n1 * b_strip;
     _tile_loadd(4, a, 64);
     _tile_loadd(6, b, 64);
-    _tile_loadd(7, b + strip_bytes, 64);
-    _tile_loadd(5, a + strip_bytes, 64);
+    _tile_loadd(7, b + b_strip, 64);
+    _tile_loadd(5, a + a_strip, 64);
     if (pending.left) _tile_stored(0, pending.left, 64);
     ASCEND_AMX_LOAD_C(0, 0, 0);
     ASCEND_AMX_MULTIPLY(0, 4, 6);
@@ -163,144 +170,187 @@ void multiply_2x2(const COfCall& c, const uint8_t* a, const uint8_t* b, int tile
     if (pending.left) _tile_stored(3, pending.right + 256, 64);
     ASCEND_AMX_LOAD_C(3, 1, 1);
     ASCEND_AMX_MULTIPLY(3, 5, 7);
-    meanwhile();
-    for (int t = 1; t < tiles; ++t) {
-        a += kTileBytes, b += kTileBytes;
-        _tile_loadd(4, a, 64);
-        _tile_loadd(6, b, 64);
-        _tile_loadd(7, b + strip_bytes, 64);
-        _tile_loadd(5, a + strip_bytes, 64);
-        ASCEND_AMX_MULTIPLY(0, 4, 6);
-        ASCEND_AMX_MULTIPLY(1, 4, 7);
-        ASCEND_AMX_MULTIPLY(2, 5, 6);
-        ASCEND_AMX_MULTIPLY(3, 5, 7);
+    for (int f = 0, t = 1;; t = 0) {
+        for (; t < factors[f].tiles; ++t) {
+            const uint8_t* a_tile = a + t * kTileBytes;
+            const uint8_t* b_tile = b + t * kTileBytes;
+            _tile_loadd(4, a_tile, 64);
+            _tile_loadd(6, b_tile, 64);
+            _tile_loadd(7, b_tile + b_strip, 64);
+            _tile_loadd(5, a_tile + a_strip, 64);
+            ASCEND_AMX_MULTIPLY(0, 4, 6);
+            ASCEND_AMX_MULTIPLY(1, 4, 7);
+            ASCEND_AMX_MULTIPLY(2, 5, 6);
+            ASCEND_AMX_MULTIPLY(3, 5, 7);
+        }
+        if (++f == count) break;
+        a_strip = factors[f].a.strip_bytes, b_strip = factors[f].b.strip_bytes;
+        a = factors[f].a.data + m1 * a_strip;
+        b = factors[f].b.data + n1 * b_strip;
     }
     pending = {c.at(m1, n1), c.at(m1, n1 + 1)};
 }
 
-// One operand of the call as packed strips, made tile by tile.
-template <typename Packer, bool kIsA>
-class PackedStrips {
-public:
-    PackedStrips(const Packer& packer, ScratchSlot slot, int strips)
-        : packer_(packer),
-          tiles_(packer.tiles()),
-          strips_(strips),
-          strip_bytes_(static_cast<int64_t>(tiles_) * kTileBytes),
-          data_(scratch(slot, static_cast<size_t>(strip_bytes_ * (kIsA ? 4 : strips)))) {}
-
-    // Packs up to `count` more tiles of the strips below `end`.
-    void advance(int count, int end) {
-        if (end > strips_) end = strips_;
-        for (; count > 0 && strip_ < end; --count) {
-            uint8_t* out = at(strip_) + t_ * kTileBytes;
-            if constexpr (kIsA)
-                packer_.pack_a(out, strip_, t_, seen_);
-            else
-                packer_.pack_b(out, strip_, t_, seen_);
-            if (++t_ == tiles_) {
-                range_[strip_++] = packer_.range(seen_);
-                seen_ = {};
-                t_ = 0;
-            }
-        }
-    }
-    void finish(int end) { advance(1 << 30, end); }
-
-    // Strips of A are used in one pass and share four places, so that they stay in the first-level cache.
-    uint8_t* at(int strip) const { return data_ + (kIsA ? strip % 4 : strip) * strip_bytes_; }
-    StripRange range(int strip) const { return {range_[strip]}; }
-
-private:
-    const Packer& packer_;
-    int tiles_, strips_;
-    int64_t strip_bytes_;
-    uint8_t* data_;
-    int strip_ = 0, t_ = 0;  // the next tile to pack
-    typename Packer::Seen seen_ = {};
-    StripRange range_[256];  // m and n are at most 4095
-};
-
-template <bool kS8, typename PackA, typename PackB>
-void run(const MmadArgs& args, const PackA& pack_a, const PackB& pack_b) {
-    const COfCall c(args);
-    const int tiles = pack_a.tiles(), m1_count = ceil_div(args.m, 16), n1_count = ceil_div(args.n, 16);
-    PackedStrips<PackA, true> a(pack_a, ScratchSlot::a, m1_count);
-    PackedStrips<PackB, false> b(pack_b, ScratchSlot::b, n1_count);
-    const int a_share =
-        ceil_div(2 * tiles, n1_count / 2 > 0 ? n1_count / 2 : 1);  // tiles of the next two strips per block
+// All of C, from operands whose products the unit may take.
+template <bool kS8>
+void multiply_all(const COfCall& c, const Factor* factors, int count) {
+    const int m1_count = ceil_div(c.m, 16), n1_count = ceil_div(c.n, 16);
     configure_tiles();
     Pending pending;
     for (int m1 = 0; m1 < m1_count; m1 += 2) {
-        a.finish(m1 + 2);
         for (int n1 = 0; n1 < n1_count; n1 += 2) {
-            b.finish(n1 + 2);
             const int m_tiles = m1 + 1 < m1_count ? 2 : 1, n_tiles = n1 + 1 < n1_count ? 2 : 1;
-            const auto meanwhile = [&] {
-                a.advance(a_share, m1 + 4);
-                b.finish(n1 + 4);
-            };
-            bool all_safe = true;
-            for (int i = 0; i < m_tiles; ++i)
-                for (int j = 0; j < n_tiles; ++j) all_safe &= a.range(m1 + i).safe_with(b.range(n1 + j));
-            const bool whole = c.whole(m1 + m_tiles - 1, n1 + n_tiles - 1);
-            if (all_safe && whole && m_tiles == 2 && n_tiles == 2) {
-                multiply_2x2<kS8>(c, a.at(m1), b.at(n1), tiles, m1, n1, pending, meanwhile);
+            if (m_tiles == 2 && n_tiles == 2 && c.whole(m1 + 1, n1 + 1)) {
+                multiply_2x2<kS8>(c, factors, count, m1, n1, pending);
                 continue;
             }
             pending.store();
-            if (all_safe) {
-                if (m_tiles == 2 && n_tiles == 2) multiply<kS8, 2, 2>(c, a.at(m1), b.at(n1), tiles, m1, n1);
-                if (m_tiles == 2 && n_tiles == 1) multiply<kS8, 2, 1>(c, a.at(m1), b.at(n1), tiles, m1, n1);
-                if (m_tiles == 1 && n_tiles == 2) multiply<kS8, 1, 2>(c, a.at(m1), b.at(n1), tiles, m1, n1);
-                if (m_tiles == 1 && n_tiles == 1) multiply<kS8, 1, 1>(c, a.at(m1), b.at(n1), tiles, m1, n1);
-                continue;
-            }
-            for (int i = 0; i < m_tiles; ++i) {
-                for (int j = 0; j < n_tiles; ++j) {
-                    if (a.range(m1 + i).safe_with(b.range(n1 + j)))
-                        multiply<kS8, 1, 1>(c, a.at(m1 + i), b.at(n1 + j), tiles, m1 + i, n1 + j);
-                    else
-                        c.exact(m1 + i, n1 + j);
-                }
-            }
+            if (m_tiles == 2 && n_tiles == 2) multiply<kS8, 2, 2>(c, factors, count, m1, n1);
+            if (m_tiles == 2 && n_tiles == 1) multiply<kS8, 2, 1>(c, factors, count, m1, n1);
+            if (m_tiles == 1 && n_tiles == 2) multiply<kS8, 1, 2>(c, factors, count, m1, n1);
+            if (m_tiles == 1 && n_tiles == 1) multiply<kS8, 1, 1>(c, factors, count, m1, n1);
         }
     }
     pending.store();
 }
 
-template <bool kS8, typename PackA, typename PackB = PackA>
-void run_as(const MmadArgs& args) {
-    const Operand a = generic::operand_a(args), b = generic::operand_b(args);
-    run<kS8>(args, PackA{a}, PackB{b});
+// Fractal by fractal: some pairs of strips are not for the unit.
+template <bool kS8>
+void multiply_mixed(const COfCall& c, const Exact& exact, const Factor& factor, const int* a_exponents,
+                    const int* b_exponents) {
+    configure_tiles();
+    for (int m1 = 0; m1 < ceil_div(c.m, 16); ++m1)
+        for (int n1 = 0; n1 < ceil_div(c.n, 16); ++n1) {
+            if (exact_together(a_exponents[m1], b_exponents[n1]))
+                multiply<kS8, 1, 1>(c, &factor, 1, m1, n1);
+            else
+                exact.fractal(m1, n1);
+        }
+}
+
+// ---- packing --------------------------------------------------------------------------------------------------------
+
+// Returns the least of the strips' exponents; all of them go to `exponents` unless it is null.
+template <bool kIsA, typename Packer>
+int pack_with(uint8_t* out, int64_t strip_bytes, const Packer& packer, int strips, int* exponents) {
+    const int tiles = packer.tiles();
+    int least = StripRange::kAllZero;
+    for (int strip = 0; strip < strips; ++strip, out += strip_bytes) {
+        typename Packer::Seen seen = {};
+        for (int t = 0; t < tiles; ++t) {
+            if constexpr (kIsA)
+                packer.pack_a(out + t * kTileBytes, strip, t, seen);
+            else
+                packer.pack_b(out + t * kTileBytes, strip, t, seen);
+        }
+        const int exponent = packer.range(seen).unit_exponent;
+        if (exponents) exponents[strip] = exponent;
+        if (exponent < least) least = exponent;
+    }
+    return least;
+}
+
+// f(packer) with the packer of the operand's type, if there is one.
+template <typename F>
+void with_packer(const Operand& x, F f) {
+    using enum ElementType;
+    switch (x.type) {
+        case bf16: return f(RawBytes<bf16>{x});
+        case s8: return f(RawBytes<s8>{x});
+        case f16: return f(SplitInTwo<f16>{x});
+        case hf32: return f(SplitInTwo<hf32>{x});
+        case hif8: return f(Fp8<hif8, false>{x});
+        case e4m3: return x.scale ? f(Fp8<e4m3, true>{x}) : f(Fp8<e4m3, false>{x});
+        case e5m2: return x.scale ? f(Fp8<e5m2, true>{x}) : f(Fp8<e5m2, false>{x});
+        case e2m1: return f(Fp4<e2m1, true>{x});
+        case e1m2: return f(Fp4<e1m2, true>{x});
+        default: return;
+    }
+}
+
+template <bool kIsA>
+int pack(uint8_t* out, int64_t strip_bytes, const Operand& x, int* exponents = nullptr) {
+    int least = StripRange::kUnsafe;
+    with_packer(x, [&](const auto& packer) {
+        least = pack_with<kIsA>(out, strip_bytes, packer, x.strips(), exponents);
+    });
+    return least;
+}
+
+Operand operand_of(const PackArgs& args) {
+    return {args.data, args.scale, args.type, args.rows, args.k, args.hf32_rounding, args.k_stride_bytes};
 }
 
 }  // namespace
 
-void mmad(const MmadArgs& args) {
+bool packs(ElementType a, ElementType b) {
     using enum ElementType;
-    const ElementType a = args.a_type, b = args.b_type;
-    if (args.a_scale) {
-        if (a == e4m3 && b == e4m3) return run_as<false, Fp8<e4m3, true>>(args);
-        if (a == e4m3 && b == e5m2) return run_as<false, Fp8<e4m3, true>, Fp8<e5m2, true>>(args);
-        if (a == e5m2 && b == e4m3) return run_as<false, Fp8<e5m2, true>, Fp8<e4m3, true>>(args);
-        if (a == e5m2 && b == e5m2) return run_as<false, Fp8<e5m2, true>>(args);
-        if (a == e2m1 && b == e2m1) return run_as<false, Fp4<e2m1, true>>(args);
-        if (a == e2m1 && b == e1m2) return run_as<false, Fp4<e2m1, true>, Fp4<e1m2, true>>(args);
-        if (a == e1m2 && b == e2m1) return run_as<false, Fp4<e1m2, true>, Fp4<e2m1, true>>(args);
-        if (a == e1m2 && b == e1m2) return run_as<false, Fp4<e1m2, true>>(args);
-    } else {
-        if (a == bf16 && b == bf16) return run_as<false, RawBytes<bf16>>(args);
-        if (a == e4m3 && b == e4m3) return run_as<false, Fp8<e4m3, false>>(args);
-        if (a == e4m3 && b == e5m2) return run_as<false, Fp8<e4m3, false>, Fp8<e5m2, false>>(args);
-        if (a == e5m2 && b == e4m3) return run_as<false, Fp8<e5m2, false>, Fp8<e4m3, false>>(args);
-        if (a == e5m2 && b == e5m2) return run_as<false, Fp8<e5m2, false>>(args);
-        if (a == hif8 && b == hif8) return run_as<false, Fp8<hif8, false>>(args);
-        if (a == f16 && b == f16) return run_as<false, SplitInTwo<f16>>(args);
-        if (a == hf32 && b == hf32) return run_as<false, SplitInTwo<hf32>>(args);
-        if (a == s8 && b == s8) return run_as<true, RawBytes<s8>>(args);
-    }
-    generic::mmad(args);  // fp32, and mixtures that the cube does not have
+    if (a == b) return a != f32 && a != s32;
+    const auto ocp8 = [](ElementType t) { return t == e4m3 || t == e5m2; };
+    return (ocp8(a) && ocp8(b)) || (is_fp4(a) && is_fp4(b));
+}
+
+int packed_tiles(ElementType type, int k) {
+    const Operand x{nullptr, nullptr, type, 16, k, Rounding::nearest_even};
+    int tiles = 0;
+    with_packer(x, [&](const auto& packer) { tiles = packer.tiles(); });
+    return tiles;
+}
+
+int pack_a(uint8_t* out, int64_t strip_bytes, const PackArgs& args) {
+    return pack<true>(out, strip_bytes, operand_of(args));
+}
+int pack_b(uint8_t* out, int64_t strip_bytes, const PackArgs& args) {
+    return pack<false>(out, strip_bytes, operand_of(args));
+}
+
+void mmad_packed(const PackedMmadArgs& args) {
+    const COfCall c(args.c, args.m, args.n, args.init, args.bias);
+    if (args.is_s8)
+        multiply_all<true>(c, args.products, args.count);
+    else
+        multiply_all<false>(c, args.products, args.count);
+}
+
+int pack_rows_a(uint8_t* out, int64_t strip_bytes, const PackRowsArgs& args) {
+    return pack_rows<true>(out, strip_bytes, args);
+}
+int pack_rows_b(uint8_t* out, int64_t strip_bytes, const PackRowsArgs& args) {
+    return pack_rows<false>(out, strip_bytes, args);
+}
+
+void unpack_bf16(uint8_t* to, int64_t k_stride_bytes, const PackedOperand& packed, bool is_b, int strips, int k) {
+    for (int k1 = 0; k1 < k / 16; ++k1)
+        for (int strip = 0; strip < strips; ++strip) {
+            const uint8_t* tile = packed.data + strip * packed.strip_bytes + k1 / 2 * kTileBytes;
+            uint8_t* fractal = to + k1 * k_stride_bytes + strip * 512;
+            for (int row = 0; row < 16; ++row)
+                for (int pair = 0; pair < 8; ++pair) {
+                    const int tile_row = is_b ? k1 % 2 * 8 + pair : row, dword = is_b ? row : k1 % 2 * 8 + pair;
+                    std::memcpy(fractal + row * 32 + pair * 4, tile + tile_row * 64 + dword * 4, 4);
+                }
+        }
+}
+
+void mmad(const MmadArgs& args) {
+    const Operand a = generic::operand_a(args), b = generic::operand_b(args);
+    if (!packs(a.type, b.type)) return generic::mmad(args);  // fp32
+    const int tiles = packed_tiles(a.type, a.k);
+    const int64_t strip_bytes = int64_t{tiles} * kTileBytes;
+    int a_exponents[256], b_exponents[256];  // m and n are at most 4095
+    uint8_t* packed_a = scratch(ScratchSlot::a, static_cast<size_t>(strip_bytes * a.strips()));
+    uint8_t* packed_b = scratch(ScratchSlot::b, static_cast<size_t>(strip_bytes * b.strips()));
+    const bool all = exact_together(pack<true>(packed_a, strip_bytes, a, a_exponents),
+                                    pack<false>(packed_b, strip_bytes, b, b_exponents));
+    const Factor factor{{packed_a, strip_bytes}, {packed_b, strip_bytes}, tiles};
+    const COfCall c(args.c, args.m, args.n, args.init, args.bias);
+    const auto run = [&]<bool kS8>() {
+        if (all)
+            multiply_all<kS8>(c, &factor, 1);
+        else
+            multiply_mixed<kS8>(c, Exact{args}, factor, a_exponents, b_exponents);
+    };
+    a.type == ElementType::s8 ? run.template operator()<true>() : run.template operator()<false>();
 }
 
 }  // namespace ascend::host::amx_level

@@ -20,6 +20,14 @@ const Ops kAmxOps = {
     .nz2nd_f32 = avx512::nz2nd<avx512::StoreF32>,
     .nz2nd_bf16 = avx512::nz2nd<avx512::StoreBf16>,
     .nz2nd_f16 = avx512::nz2nd<avx512::StoreF16>,
+    .packs = amx_level::packs,
+    .packed_tiles = amx_level::packed_tiles,
+    .pack_a = amx_level::pack_a,
+    .pack_b = amx_level::pack_b,
+    .pack_rows_a = amx_level::pack_rows_a,
+    .pack_rows_b = amx_level::pack_rows_b,
+    .mmad_packed = amx_level::mmad_packed,
+    .unpack_bf16 = amx_level::unpack_bf16,
 };
 
 }  // namespace ascend::host

@@ -15,6 +15,7 @@
 
 #include "host/avx512/intrinsics.h"
 #include "host/generic/mmad.h"
+#include "host/packed.h"
 
 namespace ascend::host {
 namespace {
@@ -23,7 +24,7 @@ namespace amx {
 using generic::ceil_div;
 using generic::Operand;
 
-constexpr int kTileBytes = 1024;
+constexpr int kTileBytes = kPackedTileBytes;
 
 // TDPBF16PS reads subnormals as 0 and flushes subnormal results. If all products of two strips are multiples
 // of 2^-126, so are all their sums, and nothing is lost. unit_exponent: all live elements are multiples of
@@ -32,8 +33,6 @@ struct StripRange {
     int unit_exponent;
     static constexpr int kAllZero = 1 << 20;    // nothing to lose
     static constexpr int kUnsafe = -(1 << 20);  // subnormals, or values that the packer cannot express
-
-    bool safe_with(StripRange other) const { return unit_exponent + other.unit_exponent >= -126; }
 };
 
 inline __m256i load32(const uint8_t* from) {

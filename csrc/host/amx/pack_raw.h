@@ -29,6 +29,66 @@ struct SmallestBf16 {
     }
 };
 
+// Transposes 16 x 16 dwords.
+inline void transpose_16x16(__m512i (&x)[16]) {
+    __m512i t[16];
+    for (int i = 0; i < 16; i += 4) {
+        const __m512i low01 = _mm512_unpacklo_epi32(x[i], x[i + 1]), high01 = _mm512_unpackhi_epi32(x[i], x[i + 1]);
+        const __m512i low23 = _mm512_unpacklo_epi32(x[i + 2], x[i + 3]),
+                      high23 = _mm512_unpackhi_epi32(x[i + 2], x[i + 3]);
+        t[i] = _mm512_unpacklo_epi64(low01, low23);
+        t[i + 1] = _mm512_unpackhi_epi64(low01, low23);
+        t[i + 2] = _mm512_unpacklo_epi64(high01, high23);
+        t[i + 3] = _mm512_unpackhi_epi64(high01, high23);
+    }
+    // Lane l of t[4g + j]: dword 4l + j of rows 4g .. 4g + 3.
+    for (int j = 0; j < 4; ++j) {
+        const __m512i even01 = _mm512_shuffle_i32x4(t[j], t[4 + j], 0x88), odd01 = _mm512_shuffle_i32x4(t[j], t[4 + j], 0xdd);
+        const __m512i even23 = _mm512_shuffle_i32x4(t[8 + j], t[12 + j], 0x88),
+                      odd23 = _mm512_shuffle_i32x4(t[8 + j], t[12 + j], 0xdd);
+        x[j] = _mm512_shuffle_i32x4(even01, even23, 0x88);
+        x[8 + j] = _mm512_shuffle_i32x4(even01, even23, 0xdd);
+        x[4 + j] = _mm512_shuffle_i32x4(odd01, odd23, 0x88);
+        x[12 + j] = _mm512_shuffle_i32x4(odd01, odd23, 0xdd);
+    }
+}
+
+// Rows of bf16 in memory to the tiles that RawBytes makes of their fractals.
+template <bool kIsA>
+int pack_rows(uint8_t* out, int64_t strip_bytes, const PackRowsArgs& args) {
+    const int tiles = ceil_div(args.row_bytes, 64);
+    const __mmask16 last = args.row_bytes % 64 ? 0x00ff : 0xffff;
+    int least = StripRange::kAllZero;
+    for (int strip = 0; strip < args.rows / 16; ++strip, out += strip_bytes) {
+        const uint8_t* rows = args.data + strip * 16 * args.row_stride_bytes;
+        const auto load = [&](int r, int t) {
+            return _mm512_maskz_loadu_epi32(t + 1 == tiles ? last : 0xffff, rows + r * args.row_stride_bytes + t * 64);
+        };
+        SmallestBf16 seen;
+        if constexpr (kIsA) {
+            for (int r = 0; r < 16; ++r)
+                for (int t = 0; t < tiles; ++t) {
+                    const __m512i row = load(r, t);
+                    seen.see(row);
+                    _mm512_store_si512(out + t * kTileBytes + r * 64, row);
+                }
+        } else {
+            for (int t = 0; t < tiles; ++t) {
+                __m512i x[16];
+                for (int r = 0; r < 16; ++r) {
+                    x[r] = load(r, t);
+                    seen.see(x[r]);
+                }
+                transpose_16x16(x);
+                for (int r = 0; r < 16; ++r) _mm512_store_si512(out + t * kTileBytes + r * 64, x[r]);
+            }
+        }
+        const int exponent = seen.range().unit_exponent;
+        least = exponent < least ? exponent : least;
+    }
+    return least;
+}
+
 // Two fractals side by side make a tile; k of a fractal takes 32 bytes of each row.
 template <ElementType kType>
 struct RawBytes {

@@ -31,13 +31,14 @@ struct Operand {
     ElementType type;
     int rows, k;
     Rounding hf32_rounding;
+    int64_t k_stride_bytes = int64_t{ceil_div(rows, kStripRows)} * kFractalBytes;
 
     int strips() const { return ceil_div(rows, kStripRows); }
     int live_rows(int strip) const {
         return rows - strip * kStripRows < kStripRows ? rows - strip * kStripRows : kStripRows;
     }
     const uint8_t* fractal(int strip, int k1) const {
-        return data + (static_cast<int64_t>(k1) * strips() + strip) * kFractalBytes;
+        return data + k1 * k_stride_bytes + strip * int64_t{kFractalBytes};
     }
     uint8_t scale_code(int strip, int row, int group) const {
         return scale[(strip * ceil_div(k, 64) + group / 2) * 32 + row * 2 + group % 2];
