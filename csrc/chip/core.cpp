@@ -107,7 +107,17 @@ void Core::append(Record& record, const void* pc) {
 void Core::issue(Record& record, const void* pc) {
     append(record, pc);
     PipeState& pipe = pipes_[index_of(record.pipe)];
-    if (!pipe.deferred.empty() || !perform(record)) pipe.deferred.push_back(record);
+    if (is_lazy(record.pipe) || !pipe.deferred.empty() || pipe.performing || !perform_first(pipe, record))
+        pipe.deferred.push_back(record);
+}
+
+bool Core::perform_first(PipeState& pipe, const Record& record) {
+    pipe.performing = true;
+    struct Done {
+        bool& performing;
+        ~Done() { performing = false; }
+    } done{pipe.performing};
+    return perform(record);
 }
 
 // For S and V: the fiber itself waits.
@@ -134,15 +144,21 @@ void Core::drain_all(const void*) {
 }
 
 void Core::advance(Pipe which) {
-    auto& queue = pipes_[index_of(which)].deferred;
-    while (!queue.empty()) {
-        // Taken out first: performing it can set a flag that leads back to this queue.
-        const Record record = queue.front();
-        queue.pop_front();
-        if (!perform(record)) {
-            queue.push_front(record);
-            return;
-        }
+    PipeState& pipe = pipes_[index_of(which)];
+    while (!pipe.deferred.empty() && !pipe.performing) {
+        const Record record = pipe.deferred.front();  // a copy: performing it can lead to an issue on this pipe
+        if (!perform_first(pipe, record)) return;
+        pipe.deferred.pop_front();
+    }
+}
+
+// Until `count`, of a flag that the pipe sets, is not 0 or the pipe waits itself.
+void Core::advance_for(Pipe which, const int32_t& count) {
+    PipeState& pipe = pipes_[index_of(which)];
+    while (count == 0 && !pipe.deferred.empty() && !pipe.performing) {
+        const Record record = pipe.deferred.front();
+        if (!perform_first(pipe, record)) return;
+        pipe.deferred.pop_front();
     }
 }
 
@@ -189,11 +205,12 @@ bool Core::perform_sync(const Record& record) {
             ++flags_.count[index_of(record.pipe)][index_of(sync.other)][sync.id];
             ++flag_sets_[index_of(record.pipe)][index_of(sync.other)][sync.id];
             ++ai.progress;
-            if (!runs_in_fiber(sync.other) && sync.other != record.pipe) advance(sync.other);
+            if (!runs_in_fiber(sync.other) && sync.other != record.pipe) wake(sync.other);
             return true;
         }
         case op_wait_flag: {
             int32_t& count = flags_.count[index_of(sync.other)][index_of(record.pipe)][sync.id];
+            if (count == 0 && is_lazy(sync.other)) advance_for(sync.other, count);
             if (count == 0) return false;
             --count;
             ++flag_waits_[index_of(sync.other)][index_of(record.pipe)][sync.id];
@@ -204,7 +221,7 @@ bool Core::perform_sync(const Record& record) {
             ++ai.progress;
             for (int pipe = 0; pipe < kPipes; ++pipe)
                 if (!runs_in_fiber(static_cast<Pipe>(pipe)) && static_cast<Pipe>(pipe) != record.pipe)
-                    advance(static_cast<Pipe>(pipe));
+                    wake(static_cast<Pipe>(pipe));
             return true;
         case op_lock:
             return unlocks_done_[sync.id] >= sync.generation;
@@ -221,7 +238,7 @@ bool Core::perform_sync(const Record& record) {
                 for (int pipe = 0; pipe < kPipes; ++pipe)
                     if (!runs_in_fiber(static_cast<Pipe>(pipe))) {
                         if (&other == this && static_cast<Pipe>(pipe) == record.pipe) continue;
-                        other.advance(static_cast<Pipe>(pipe));
+                        other.wake(static_cast<Pipe>(pipe));
                     }
             }
             return true;

@@ -113,8 +113,16 @@ public:
 private:
     struct PipeState {
         std::deque<Record> deferred;
+        bool performing = false;  // its first record: what comes behind must not overtake it
     };
 
+    // MTE2 of the cube core loads when it is asked to: L1 is filled far ahead of its use, for the host's caches too far.
+    bool is_lazy(Pipe pipe) const { return kind == CoreKind::aic && pipe == Pipe::MTE2; }
+    void wake(Pipe pipe) {
+        if (!is_lazy(pipe)) advance(pipe);
+    }
+    bool perform_first(PipeState& pipe, const Record& record);
+    void advance_for(Pipe pipe, const int32_t& count);
     bool perform(const Record& record);
     bool perform_sync(const Record& record);
     void append(Record& record, const void* pc);
