@@ -16,6 +16,10 @@ void nd2nz(uint8_t* dst, const uint8_t* src, int rows, int row_bytes, int64_t sr
 void dn2nz(uint8_t* dst, const uint8_t* src, int rows, int columns, int element_bytes,
            int64_t src_column_stride_bytes, int64_t n_stride, int64_t c0_stride);
 
+// Rows of bytes to where they are not looked at soon: past the caches, where the level can. In place when it returns.
+void store_rows(uint8_t* dst, int64_t dst_stride_bytes, const uint8_t* src, int64_t src_stride_bytes, int rows,
+                int64_t row_bytes);
+
 // Square transposes of rows of 32 bytes: 16 x 16 of b16 (512 B), 32 x 32 of b8 (1024 B), 8 x 8 of b32 (256
 // B). Row strides in bytes; dst and src do not overlap.
 void transpose_b16(uint8_t* dst, int64_t dst_stride_bytes, const uint8_t* src, int64_t src_stride_bytes);

@@ -12,6 +12,7 @@ struct Ops {
     void (*mmad)(const MmadArgs&);
     decltype(&host::nd2nz) nd2nz;
     decltype(&host::dn2nz) dn2nz;
+    decltype(&host::store_rows) store_rows;
     decltype(&host::transpose_b16) transpose_b16;
     decltype(&host::transpose_b8) transpose_b8;
     decltype(&host::transpose_b32) transpose_b32;

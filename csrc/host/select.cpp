@@ -157,6 +157,11 @@ void dn2nz(uint8_t* dst, const uint8_t* src, int rows, int columns, int element_
     ops().dn2nz(dst, src, rows, columns, element_bytes, src_column_stride_bytes, n_stride, c0_stride);
 }
 
+void store_rows(uint8_t* dst, int64_t dst_stride_bytes, const uint8_t* src, int64_t src_stride_bytes, int rows,
+                int64_t row_bytes) {
+    ops().store_rows(dst, dst_stride_bytes, src, src_stride_bytes, rows, row_bytes);
+}
+
 void transpose_b16(uint8_t* dst, int64_t dst_stride_bytes, const uint8_t* src, int64_t src_stride_bytes) {
     ops().transpose_b16(dst, dst_stride_bytes, src, src_stride_bytes);
 }

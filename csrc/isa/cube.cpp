@@ -16,6 +16,7 @@ int blocks_of_16(int value) { return (value + 15) / 16; }
 // First undefined byte in the live extent of an operand, or -1. Fractal (k1, r1) at (k1 * r_blocks + r1) * 512.
 int64_t undefined_operand(const Memory& memory, uint32_t base, int rows, int k_units) {
     const int row_blocks = blocks_of_16(rows);
+    if (rows % 16 == 0) return memory.valid.first_undefined(base, static_cast<uint32_t>(k_units * row_blocks) * kFractalBytes);
     for (int k1 = 0; k1 < k_units; ++k1)
         for (int r1 = 0; r1 < row_blocks; ++r1) {
             const int live = std::min(16, rows - r1 * 16);

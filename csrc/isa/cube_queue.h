@@ -12,7 +12,6 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
 #include <vector>
 
@@ -110,8 +109,8 @@ private:
 
     Memory& l0(Side side) { return side == side_b ? ai_.l0b : ai_.l0a; }
 
-    static inline const int64_t kRoomBytes = (getenv("ROOM") ? atoi(getenv("ROOM")) : 1024) * 1024;
-    static inline const int kPanelTiles = getenv("PT") ? atoi(getenv("PT")) : 8;  // k = 256
+    static constexpr int64_t kRoomBytes = 1024 * 1024;
+    static constexpr int kPanelTiles = 8;  // k = 256 of bf16
     static constexpr int kMaxUnpacked = 16;
 
     AiCore& ai_;

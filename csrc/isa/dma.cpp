@@ -396,6 +396,9 @@ void ub2gm_effect(Core& core, const Record& record) {
     const GmPayload& p = record.gm;
     Memory& ub = core.ai.ub_of(core);
     const uint32_t src_stride = uint32_t{p.n_stride} | uint32_t{p.c0_stride} << 16;
+    if (p.nz_stride == 0)
+        return host::store_rows(reinterpret_cast<uint8_t*>(p.gm.address), p.gm.row_stride, ub.at(p.local), src_stride,
+                                static_cast<int>(p.gm.rows), p.gm.row_bytes);
     for (uint32_t row = 0; row < p.gm.rows; ++row)
         store_row(core, p.gm.address + static_cast<uint64_t>(row * p.gm.row_stride), ub.at(p.local + row * src_stride),
                   p.gm.row_bytes, p.nz_stride);

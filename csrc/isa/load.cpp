@@ -16,6 +16,8 @@ namespace ascend::isa {
 namespace {
 
 void copy_defined(Memory& to, uint32_t dst, const Memory& from, uint32_t src, int count) {
+    const auto bytes = static_cast<uint32_t>(count) * kFractalBytes;
+    if (from.valid.first_undefined(src, bytes) < 0) return to.valid.set(dst, bytes);
     for (int i = 0; i < count; ++i) {
         const uint32_t step = static_cast<uint32_t>(i) * kFractalBytes;
         to.valid.set_fractal(dst + step, from.valid.fractal(src + step));

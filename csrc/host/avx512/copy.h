@@ -20,32 +20,59 @@ inline void store_unit(uint8_t* to, __m256i unit) {
 
 // Two rows at a time make a whole cache line of each column of units: with the usual power-of-two c0_stride
 // the lines of a row all fall into one set of the first-level cache, so that a line written twice would be
-// fetched twice. Prefetching rows ahead (4 to 64 of them, into either cache) was tried and gained nothing.
+// fetched twice. Loads in groups and stores in groups, rows far ahead asked for: a store that misses holds up
+// the loads behind it.
+template <int kPairs, int kUnits>
+void nd2nz_group(uint8_t* to, const uint8_t* from, int64_t row_stride, int64_t column_bytes) {
+    __m512i x[kPairs][kUnits];
+    for (int p = 0; p < kPairs; ++p, from += 2 * row_stride)
+        for (int u = 0; u < kUnits; ++u)
+            x[p][u] = _mm512_inserti64x4(_mm512_castsi256_si512(load_unit(from + u * kUnitBytes)),
+                                         load_unit(from + row_stride + u * kUnitBytes), 1);
+    for (int u = 0; u < kUnits; ++u)
+        for (int p = 0; p < kPairs; ++p) _mm512_storeu_si512(to + u * column_bytes + p * 64, x[p][u]);
+}
+
 inline void nd2nz(uint8_t* dst, const uint8_t* src, int rows, int row_bytes, int64_t src_row_stride_bytes,
                   int64_t n_stride, int64_t c0_stride) {
     if (n_stride != 1)
         return generic::nd2nz(dst, src, rows, row_bytes, src_row_stride_bytes, n_stride, c0_stride);
     const int whole = row_bytes / kUnitBytes, rest = row_bytes % kUnitBytes;
     const __mmask32 rest_mask = (1u << rest) - 1;
-    const int64_t column_bytes = c0_stride * kUnitBytes;
+    const int64_t column_bytes = c0_stride * kUnitBytes, stride = src_row_stride_bytes;
     int r = 0;
-    for (; r + 2 <= rows; r += 2) {
-        const uint8_t* from = src + r * src_row_stride_bytes;
-        const uint8_t* below = from + src_row_stride_bytes;
+    for (; r + 8 <= rows; r += 8) {
+        const uint8_t* from = src + r * stride;
         uint8_t* to = dst + r * kUnitBytes;
-        for (int u = 0; u < whole; ++u, to += column_bytes) {
-            const __m512i pair = _mm512_inserti64x4(_mm512_castsi256_si512(load_unit(from + u * kUnitBytes)),
-                                                    load_unit(below + u * kUnitBytes), 1);
-            _mm512_storeu_si512(to, pair);
-        }
-        if (rest) {
-            store_unit(to, _mm256_maskz_loadu_epi8(rest_mask, from + whole * kUnitBytes));
-            store_unit(to + kUnitBytes, _mm256_maskz_loadu_epi8(rest_mask, below + whole * kUnitBytes));
-        }
+        if (r + 40 <= rows)
+            for (int ahead = 32; ahead < 40; ++ahead)
+                for (int i = 0; i < row_bytes; i += 64)
+                    _mm_prefetch(reinterpret_cast<const char*>(from + ahead * stride + i), _MM_HINT_T1);
+        int u = 0;
+        for (; u + 4 <= whole; u += 4)
+            nd2nz_group<4, 4>(to + u * column_bytes, from + u * kUnitBytes, stride, column_bytes);
+        for (; u < whole; ++u) nd2nz_group<4, 1>(to + u * column_bytes, from + u * kUnitBytes, stride, column_bytes);
+        for (int i = 0; rest && i < 8; ++i)
+            store_unit(to + whole * column_bytes + i * kUnitBytes,
+                       _mm256_maskz_loadu_epi8(rest_mask, from + i * stride + whole * kUnitBytes));
     }
-    if (r < rows)
-        generic::nd2nz(dst + r * kUnitBytes, src + r * src_row_stride_bytes, rows - r, row_bytes,
-                       src_row_stride_bytes, n_stride, c0_stride);
+    if (r < rows) generic::nd2nz(dst + r * kUnitBytes, src + r * stride, rows - r, row_bytes, stride, n_stride, c0_stride);
+}
+
+// Short rows, and those of small stores, are more likely to be read again.
+inline void store_rows(uint8_t* dst, int64_t dst_stride_bytes, const uint8_t* src, int64_t src_stride_bytes, int rows,
+                       int64_t row_bytes) {
+    if (row_bytes < 128 || rows * row_bytes < 16384)
+        return generic::store_rows(dst, dst_stride_bytes, src, src_stride_bytes, rows, row_bytes);
+    for (int r = 0; r < rows; ++r, dst += dst_stride_bytes, src += src_stride_bytes) {
+        const int64_t head = -reinterpret_cast<intptr_t>(dst) & 63;
+        std::memcpy(dst, src, static_cast<size_t>(head));
+        int64_t at = head;
+        for (; at + 64 <= row_bytes; at += 64)
+            _mm512_stream_si512(reinterpret_cast<__m512i*>(dst + at), _mm512_loadu_si512(src + at));
+        std::memcpy(dst + at, src + at, static_cast<size_t>(row_bytes - at));
+    }
+    _mm_sfence();
 }
 
 // 16 rows of 32 bytes, as b16: pairs of rows interleaved to dwords, then an 8 x 16 dword transpose within

@@ -13,6 +13,7 @@ const Ops kAvx512Ops = {
     .mmad = generic::mmad,
     .nd2nz = avx512::nd2nz,
     .dn2nz = avx512::dn2nz,
+    .store_rows = avx512::store_rows,
     .transpose_b16 = avx512::transpose_b16,
     .transpose_b8 = avx512::transpose_b8,
     .transpose_b32 = generic::transpose<uint32_t>,

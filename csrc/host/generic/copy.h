@@ -114,6 +114,12 @@ void nz2nd(uint8_t* dst, int64_t dst_row_stride_bytes, const Nz2NdArgs& args) {
     }
 }
 
+inline void store_rows(uint8_t* dst, int64_t dst_stride_bytes, const uint8_t* src, int64_t src_stride_bytes, int rows,
+                       int64_t row_bytes) {
+    for (int r = 0; r < rows; ++r)
+        std::memcpy(dst + r * dst_stride_bytes, src + r * src_stride_bytes, static_cast<size_t>(row_bytes));
+}
+
 }  // namespace generic
 }  // namespace
 }  // namespace ascend::host

@@ -12,6 +12,7 @@ const Ops kPortableOps = {
     .mmad = generic::mmad,
     .nd2nz = generic::nd2nz,
     .dn2nz = generic::dn2nz,
+    .store_rows = generic::store_rows,
     .transpose_b16 = generic::transpose<uint16_t>,
     .transpose_b8 = generic::transpose<uint8_t>,
     .transpose_b32 = generic::transpose<uint32_t>,
