@@ -16,7 +16,7 @@ from ascend_sim.npu._options import (                                           
     set_deterministic_level, set_option, set_sync_debug_mode, set_task_queue_enable,
 )
 from ascend_sim.npu._unsupported import (                                                       # noqa: E402, F401
-    ExternalEvent, MemPool, NPUPluggableAllocator, change_current_allocator, npurt, stress_detect, use_mem_pool,
+    MemPool, NPUPluggableAllocator, change_current_allocator, npurt, stress_detect, use_mem_pool,
 )
 from ascend_sim.npu.amp import (                                                                # noqa: E402, F401
     get_amp_supported_dtype, get_autocast_dtype, is_autocast_enabled, set_autocast_dtype, set_autocast_enabled,
@@ -41,7 +41,7 @@ from ascend_sim.npu.random import (                                             
     set_rng_state, set_rng_state_all,
 )
 from ascend_sim.npu.streams import (                                                            # noqa: E402, F401
-    Event, ExternalStream, Stream, StreamContext, SyncLaunchStream, current_stream, default_stream, set_stream, stream,
+    Event, ExternalEvent, ExternalStream, Stream, StreamContext, SyncLaunchStream, current_stream, default_stream, set_stream, stream,
 )
 from ascend_sim.npu.graphs import (                                                             # noqa: E402, F401
     NPUGraph, graph, graph_pool_handle, graph_task_group_begin, graph_task_group_end, graph_task_update_begin, graph_task_update_end,

@@ -20,8 +20,8 @@ def _class(name: str):
     return type(name, (), {"__init__": __init__, "__doc__": f"Not emulated: raises NotImplementedError naming torch.npu.{name}."})
 
 
-# Other allocators, other processes.
-MemPool, NPUPluggableAllocator, ExternalEvent = _class("MemPool"), _class("NPUPluggableAllocator"), _class("ExternalEvent")
+# Other allocators.
+MemPool, NPUPluggableAllocator = _class("MemPool"), _class("NPUPluggableAllocator")
 use_mem_pool, change_current_allocator = _function("use_mem_pool"), _function("change_current_allocator")
 
 # Of the hardware itself.

@@ -4,7 +4,7 @@
 What a capture records: operators, copies, kernels of the chip, whole autograd passes, on the captured stream and on streams that join it
 through events. Nothing of it takes place: memory that existed before and the state of generators are afterwards as they were. What needs a
 value on the host raises. Replays run on the stream that is then current and are charged as the work itself; host overhead counts nothing
-here, so a graph saves no simulated time. Collectives cannot be captured. Pools are not shared: a graph keeps all that was allocated
+here, so a graph saves no simulated time. Collectives are captured like kernels. Pools are not shared: a graph keeps all that was allocated
 during its capture until it is reset.
 """
 

@@ -92,6 +92,17 @@ class Event(torch.Event):
         return "<torch.npu.Event>"
 
 
+class ExternalEvent(Event):
+    """An event that orders captured work against other work: it may be recorded in one graph and waited for in another, or outside."""
+
+    def reset(self, stream=None) -> None:
+        """Makes it ready for the next record."""
+        self._recorded_us = None
+
+    def __repr__(self):
+        return "<torch.npu.ExternalEvent>"
+
+
 def _wrapped(stream: torch.Stream) -> Stream:
     return Stream(stream_id=stream.stream_id, device_index=stream.device_index, device_type=_DEVICE_TYPE)
 

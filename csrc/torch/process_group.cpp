@@ -29,8 +29,6 @@ constexpr double kLinkBytesPerUs = 0.4e6;
 constexpr int64_t kCommunicationStream = -1;    // of simulated time, one a device; PyTorch's streams count from 0
 
 void check(const char* name, const Tensor& tensor) {
-    TORCH_CHECK_NOT_IMPLEMENTED(!recording_here(tensor.device().type() == kNpu ? tensor.device().index() : -1), "hccl ", name,
-                                ": collectives cannot be captured into an NPU graph");
     TORCH_CHECK(tensor.device().type() == kNpu, "hccl ", name, ": a tensor on ", tensor.device(),
                 " given; expected npu tensors (init_process_group(\"cpu:gloo,npu:hccl\") serves both)");
     TORCH_CHECK(tensor.is_non_overlapping_and_dense(), "hccl ", name, ": a tensor of shape ", tensor.sizes(), " and strides ",
@@ -200,6 +198,25 @@ Reduction reduction(const char* name, const Tensors& npu, const c10d::ReduceOp& 
 
 int device_index(const Tensor& tensor) { return tensor.device().index(); }
 
+const Tensor& one_of(const Tensor& tensor) { return tensor; }
+const Tensor& one_of(const Tensors& tensors) {
+    TORCH_CHECK_VALUE(!tensors.empty(), "hccl: no tensors given; expected at least one");
+    return tensors[0];
+}
+
+// The collective; while its stream is captured, replays call it, and the work that comes back is none. `issue` holds what it needs.
+template <typename T, typename F>
+c10::intrusive_ptr<c10d::Work> captured(const T& tensors, F issue) {
+    const Tensor& any = one_of(tensors);
+    if (!may_be_capturing() || any.device().type() != kNpu) return issue();
+    Recording* recording = recording_here(device_index(any));
+    if (!recording) return issue();
+    recording->node("hccl", [issue]() mutable { issue()->wait(); });
+    auto done = c10::make_intrusive<c10::ivalue::Future>(c10::ListType::ofTensors());
+    done->markCompleted(Tensors{});
+    return c10d::Work::create_from_future(done);
+}
+
 }  // namespace
 
 ProcessGroupHccl::ProcessGroupHccl(c10::intrusive_ptr<c10d::Backend> gloo)
@@ -211,183 +228,218 @@ using c10d::OpType;
 double ProcessGroupHccl::ring(uint64_t bytes) const { return static_cast<double>(bytes) * (size_ - 1) / size_; }
 
 ProcessGroupHccl::Work ProcessGroupHccl::broadcast(Tensors& tensors, const c10d::BroadcastOptions& options) {
-    Tensors cpu = on_cpu("broadcast", tensors, true);
-    return work(OpType::BROADCAST, "hccl::broadcast", gloo_->broadcast(cpu, options), tensors, device_index(tensors[0]),
-                static_cast<double>(bytes_of_all(tensors)));
+    return captured(tensors, [=, this]() mutable -> Work {
+        Tensors cpu = on_cpu("broadcast", tensors, true);
+        return work(OpType::BROADCAST, "hccl::broadcast", gloo_->broadcast(cpu, options), tensors, device_index(tensors[0]),
+                    static_cast<double>(bytes_of_all(tensors)));
+    });
 }
 
 ProcessGroupHccl::Work ProcessGroupHccl::allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) {
-    Reduction r = reduction("all_reduce", tensors, options.reduceOp, size_);
-    c10d::AllreduceOptions with = options;
-    with.reduceOp = r.op;
-    return work(OpType::ALLREDUCE, "hccl::all_reduce", gloo_->allreduce(r.cpu, with), tensors, device_index(tensors[0]),
-                2 * ring(bytes_of_all(tensors)), r.finish);
+    return captured(tensors, [=, this]() mutable -> Work {
+        Reduction r = reduction("all_reduce", tensors, options.reduceOp, size_);
+        c10d::AllreduceOptions with = options;
+        with.reduceOp = r.op;
+        return work(OpType::ALLREDUCE, "hccl::all_reduce", gloo_->allreduce(r.cpu, with), tensors, device_index(tensors[0]),
+                    2 * ring(bytes_of_all(tensors)), r.finish);
+    });
 }
 
 ProcessGroupHccl::Work ProcessGroupHccl::allreduce_coalesced(Tensors& tensors, const c10d::AllreduceCoalescedOptions& options) {
-    Reduction r = reduction("all_reduce_coalesced", tensors, options.reduceOp, size_);
-    c10d::AllreduceCoalescedOptions with = options;
-    with.reduceOp = r.op;
-    return work(OpType::ALLREDUCE_COALESCED, "hccl::all_reduce_coalesced", gloo_->allreduce_coalesced(r.cpu, with), tensors,
-                device_index(tensors[0]), 2 * ring(bytes_of_all(tensors)), r.finish);
+    return captured(tensors, [=, this]() mutable -> Work {
+        Reduction r = reduction("all_reduce_coalesced", tensors, options.reduceOp, size_);
+        c10d::AllreduceCoalescedOptions with = options;
+        with.reduceOp = r.op;
+        return work(OpType::ALLREDUCE_COALESCED, "hccl::all_reduce_coalesced", gloo_->allreduce_coalesced(r.cpu, with), tensors,
+                    device_index(tensors[0]), 2 * ring(bytes_of_all(tensors)), r.finish);
+    });
 }
 
 ProcessGroupHccl::Work ProcessGroupHccl::reduce(Tensors& tensors, const c10d::ReduceOptions& options) {
-    Reduction r = reduction("reduce", tensors, options.reduceOp, size_);
-    c10d::ReduceOptions with = options;
-    with.reduceOp = r.op;
-    if (rank_ != options.rootRank) r.finish = nullptr;
-    return work(OpType::REDUCE, "hccl::reduce", gloo_->reduce(r.cpu, with), tensors, device_index(tensors[0]),
-                static_cast<double>(bytes_of_all(tensors)), r.finish);
+    return captured(tensors, [=, this]() mutable -> Work {
+        Reduction r = reduction("reduce", tensors, options.reduceOp, size_);
+        c10d::ReduceOptions with = options;
+        with.reduceOp = r.op;
+        if (rank_ != options.rootRank) r.finish = nullptr;
+        return work(OpType::REDUCE, "hccl::reduce", gloo_->reduce(r.cpu, with), tensors, device_index(tensors[0]),
+                    static_cast<double>(bytes_of_all(tensors)), r.finish);
+    });
 }
 
 ProcessGroupHccl::Work ProcessGroupHccl::allgather(std::vector<Tensors>& outputs, Tensors& inputs, const c10d::AllgatherOptions& options) {
-    std::vector<Tensors> to = on_cpu("all_gather", outputs, true);
-    Tensors from = on_cpu("all_gather", inputs, true);
-    const c10::IValue result = outputs.size() == 1 ? c10::IValue(outputs[0]) : c10::IValue(outputs);
-    return work(OpType::ALLGATHER, "hccl::all_gather", gloo_->allgather(to, from, options), result, device_index(inputs[0]),
-                ring(bytes_of_all(inputs) * size_));
+    return captured(inputs, [=, this]() mutable -> Work {
+        std::vector<Tensors> to = on_cpu("all_gather", outputs, true);
+        Tensors from = on_cpu("all_gather", inputs, true);
+        const c10::IValue result = outputs.size() == 1 ? c10::IValue(outputs[0]) : c10::IValue(outputs);
+        return work(OpType::ALLGATHER, "hccl::all_gather", gloo_->allgather(to, from, options), result, device_index(inputs[0]),
+                    ring(bytes_of_all(inputs) * size_));
+    });
 }
 
 ProcessGroupHccl::Work ProcessGroupHccl::_allgather_base(at::Tensor& output, at::Tensor& input, const c10d::AllgatherOptions& options) {
-    TORCH_CHECK_VALUE(output.numel() == input.numel() * size_ && output.scalar_type() == input.scalar_type(),
-                      "hccl all_gather_into_tensor: output has ", output.numel(), " elements of ", output.scalar_type(), "; expected ",
-                      size_, " times the ", input.numel(), " elements of ", input.scalar_type(), " of the input");
-    Tensor to = on_cpu("all_gather_into_tensor", output, true), from = on_cpu("all_gather_into_tensor", input, true);
-    return work(OpType::_ALLGATHER_BASE, "hccl::all_gather_into_tensor", gloo_->_allgather_base(to, from, options), Tensors{output},
-                device_index(input), ring(bytes_of(output)));
+    return captured(input, [=, this]() mutable -> Work {
+        TORCH_CHECK_VALUE(output.numel() == input.numel() * size_ && output.scalar_type() == input.scalar_type(),
+                          "hccl all_gather_into_tensor: output has ", output.numel(), " elements of ", output.scalar_type(), "; expected ",
+                          size_, " times the ", input.numel(), " elements of ", input.scalar_type(), " of the input");
+        Tensor to = on_cpu("all_gather_into_tensor", output, true), from = on_cpu("all_gather_into_tensor", input, true);
+        return work(OpType::_ALLGATHER_BASE, "hccl::all_gather_into_tensor", gloo_->_allgather_base(to, from, options), Tensors{output},
+                    device_index(input), ring(bytes_of(output)));
+    });
 }
 
 ProcessGroupHccl::Work ProcessGroupHccl::allgather_into_tensor_coalesced(Tensors& outputs, Tensors& inputs,
                                                                          const c10d::AllgatherOptions& options) {
-    Tensors to = on_cpu("all_gather_into_tensor", outputs, true), from = on_cpu("all_gather_into_tensor", inputs, true);
-    return work(OpType::COALESCED, "hccl::all_gather_into_tensor_coalesced", gloo_->allgather_into_tensor_coalesced(to, from, options),
-                outputs, device_index(inputs[0]), ring(bytes_of_all(outputs)));
+    return captured(inputs, [=, this]() mutable -> Work {
+        Tensors to = on_cpu("all_gather_into_tensor", outputs, true), from = on_cpu("all_gather_into_tensor", inputs, true);
+        return work(OpType::COALESCED, "hccl::all_gather_into_tensor_coalesced", gloo_->allgather_into_tensor_coalesced(to, from, options),
+                    outputs, device_index(inputs[0]), ring(bytes_of_all(outputs)));
+    });
 }
 
 ProcessGroupHccl::Work ProcessGroupHccl::gather(std::vector<Tensors>& outputs, Tensors& inputs, const c10d::GatherOptions& options) {
-    std::vector<Tensors> to = on_cpu("gather", outputs, true);
-    Tensors from = on_cpu("gather", inputs, true);
-    const c10::IValue result = outputs.size() == 1 ? c10::IValue(outputs[0]) : c10::IValue(Tensors{});
-    return work(OpType::GATHER, "hccl::gather", gloo_->gather(to, from, options), result, device_index(inputs[0]),
-                static_cast<double>(bytes_of_all(inputs)) * (rank_ == options.rootRank ? size_ - 1 : 1));
+    return captured(inputs, [=, this]() mutable -> Work {
+        std::vector<Tensors> to = on_cpu("gather", outputs, true);
+        Tensors from = on_cpu("gather", inputs, true);
+        const c10::IValue result = outputs.size() == 1 ? c10::IValue(outputs[0]) : c10::IValue(Tensors{});
+        return work(OpType::GATHER, "hccl::gather", gloo_->gather(to, from, options), result, device_index(inputs[0]),
+                    static_cast<double>(bytes_of_all(inputs)) * (rank_ == options.rootRank ? size_ - 1 : 1));
+    });
 }
 
 ProcessGroupHccl::Work ProcessGroupHccl::scatter(Tensors& outputs, std::vector<Tensors>& inputs, const c10d::ScatterOptions& options) {
-    Tensors to = on_cpu("scatter", outputs, true);
-    std::vector<Tensors> from = on_cpu("scatter", inputs, true);
-    return work(OpType::SCATTER, "hccl::scatter", gloo_->scatter(to, from, options), outputs, device_index(outputs[0]),
-                static_cast<double>(bytes_of_all(outputs)) * (rank_ == options.rootRank ? size_ - 1 : 1));
+    return captured(outputs, [=, this]() mutable -> Work {
+        Tensors to = on_cpu("scatter", outputs, true);
+        std::vector<Tensors> from = on_cpu("scatter", inputs, true);
+        return work(OpType::SCATTER, "hccl::scatter", gloo_->scatter(to, from, options), outputs, device_index(outputs[0]),
+                    static_cast<double>(bytes_of_all(outputs)) * (rank_ == options.rootRank ? size_ - 1 : 1));
+    });
 }
 
 // Built on all_reduce of one row: Gloo has no reduce_scatter of its own for every type, and its sums are the same either way.
 ProcessGroupHccl::Work ProcessGroupHccl::_reduce_scatter_base(at::Tensor& output, at::Tensor& input,
                                                               const c10d::ReduceScatterOptions& options) {
-    TORCH_CHECK_VALUE(input.numel() == output.numel() * size_ && output.scalar_type() == input.scalar_type(),
-                      "hccl reduce_scatter_tensor: input has ", input.numel(), " elements of ", input.scalar_type(), "; expected ", size_,
-                      " times the ", output.numel(), " elements of ", output.scalar_type(), " of the output");
-    const Tensor target = on_cpu("reduce_scatter_tensor", output, false);
-    const Tensor staged = on_cpu("reduce_scatter_tensor", input, false).clone();
-    const auto type = input.scalar_type();
-    Tensors row{gloo_adds(type) ? staged : type == at::kBool ? staged.view(at::kByte) : reducible("reduce_scatter_tensor", input)};
-    c10d::AllreduceOptions with;
-    with.reduceOp = reducible("reduce_scatter_tensor", options.reduceOp, type);
-    with.timeout = options.timeout;
-    const bool is_average = options.reduceOp == c10d::ReduceOp::AVG;
-    TORCH_CHECK_TYPE(!is_average || input.is_floating_point(), "hccl reduce_scatter_tensor: ReduceOp AVG of ", type,
-                     "; expected a floating-point type");
-    const auto finish = [target, whole = row[0], is_average, rank = rank_, size = size_] {
-        const Tensor mine = whole.narrow(0, rank * target.numel(), target.numel());
-        if (is_average) mine.div_(size);
-        target.copy_(target.scalar_type() == at::kBool ? mine.ne(0) : mine);
-    };
-    return work(OpType::_REDUCE_SCATTER_BASE, "hccl::reduce_scatter_tensor", gloo_->allreduce(row, with), Tensors{output},
-                device_index(output), ring(bytes_of(input)), finish);
+    return captured(output, [=, this]() mutable -> Work {
+        TORCH_CHECK_VALUE(input.numel() == output.numel() * size_ && output.scalar_type() == input.scalar_type(),
+                          "hccl reduce_scatter_tensor: input has ", input.numel(), " elements of ", input.scalar_type(), "; expected ", size_,
+                          " times the ", output.numel(), " elements of ", output.scalar_type(), " of the output");
+        const Tensor target = on_cpu("reduce_scatter_tensor", output, false);
+        const Tensor staged = on_cpu("reduce_scatter_tensor", input, false).clone();
+        const auto type = input.scalar_type();
+        Tensors row{gloo_adds(type) ? staged : type == at::kBool ? staged.view(at::kByte) : reducible("reduce_scatter_tensor", input)};
+        c10d::AllreduceOptions with;
+        with.reduceOp = reducible("reduce_scatter_tensor", options.reduceOp, type);
+        with.timeout = options.timeout;
+        const bool is_average = options.reduceOp == c10d::ReduceOp::AVG;
+        TORCH_CHECK_TYPE(!is_average || input.is_floating_point(), "hccl reduce_scatter_tensor: ReduceOp AVG of ", type,
+                         "; expected a floating-point type");
+        const auto finish = [target, whole = row[0], is_average, rank = rank_, size = size_] {
+            const Tensor mine = whole.narrow(0, rank * target.numel(), target.numel());
+            if (is_average) mine.div_(size);
+            target.copy_(target.scalar_type() == at::kBool ? mine.ne(0) : mine);
+        };
+        return work(OpType::_REDUCE_SCATTER_BASE, "hccl::reduce_scatter_tensor", gloo_->allreduce(row, with), Tensors{output},
+                    device_index(output), ring(bytes_of(input)), finish);
+    });
 }
 
 ProcessGroupHccl::Work ProcessGroupHccl::reduce_scatter(Tensors& outputs, std::vector<Tensors>& inputs,
                                                         const c10d::ReduceScatterOptions& options) {
-    TORCH_CHECK_VALUE(outputs.size() == 1 && inputs.size() == 1 && static_cast<int>(inputs[0].size()) == size_,
-                      "hccl reduce_scatter: expected one output and a list of ", size_, " inputs, one a rank");
-    Tensors flat;
-    for (const Tensor& t : inputs[0]) {
-        check("reduce_scatter", t);
-        TORCH_CHECK_VALUE(t.numel() == outputs[0].numel(), "hccl reduce_scatter: an input has ", t.numel(), " elements; expected ",
-                          outputs[0].numel(), ", as the output");
-        flat.push_back(t.reshape({-1}));
-    }
-    Tensor row = at::cat(flat);
-    return _reduce_scatter_base(outputs[0], row, options);
+    return captured(outputs, [=, this]() mutable -> Work {
+        TORCH_CHECK_VALUE(outputs.size() == 1 && inputs.size() == 1 && static_cast<int>(inputs[0].size()) == size_,
+                          "hccl reduce_scatter: expected one output and a list of ", size_, " inputs, one a rank");
+        Tensors flat;
+        for (const Tensor& t : inputs[0]) {
+            check("reduce_scatter", t);
+            TORCH_CHECK_VALUE(t.numel() == outputs[0].numel(), "hccl reduce_scatter: an input has ", t.numel(), " elements; expected ",
+                              outputs[0].numel(), ", as the output");
+            flat.push_back(t.reshape({-1}));
+        }
+        Tensor row = at::cat(flat);
+        return _reduce_scatter_base(outputs[0], row, options);
+    });
 }
 
 ProcessGroupHccl::Work ProcessGroupHccl::reduce_scatter_tensor_coalesced(Tensors& outputs, Tensors& inputs,
                                                                          const c10d::ReduceScatterOptions& options) {
-    TORCH_CHECK_VALUE(!outputs.empty() && outputs.size() == inputs.size(), "hccl reduce_scatter_tensor_coalesced: ", outputs.size(),
-                      " outputs and ", inputs.size(), " inputs given; expected as many of one as of the other");
-    for (size_t i = 0; i + 1 < outputs.size(); ++i) _reduce_scatter_base(outputs[i], inputs[i], options)->wait();
-    return _reduce_scatter_base(outputs.back(), inputs.back(), options);
+    return captured(outputs, [=, this]() mutable -> Work {
+        TORCH_CHECK_VALUE(!outputs.empty() && outputs.size() == inputs.size(), "hccl reduce_scatter_tensor_coalesced: ", outputs.size(),
+                          " outputs and ", inputs.size(), " inputs given; expected as many of one as of the other");
+        for (size_t i = 0; i + 1 < outputs.size(); ++i) _reduce_scatter_base(outputs[i], inputs[i], options)->wait();
+        return _reduce_scatter_base(outputs.back(), inputs.back(), options);
+    });
 }
 
 ProcessGroupHccl::Work ProcessGroupHccl::alltoall_base(at::Tensor& output, at::Tensor& input, std::vector<int64_t>& output_splits,
                                                        std::vector<int64_t>& input_splits, const c10d::AllToAllOptions& options) {
-    TORCH_CHECK_TYPE(output.scalar_type() == input.scalar_type(), "hccl all_to_all_single: output is ", output.scalar_type(),
-                     " and input ", input.scalar_type(), "; expected one type");
-    // Rows, not elements, are split: a row of bytes a row.
-    const auto as_rows = [](const Tensor& npu) {
-        check("all_to_all_single", npu);
-        TORCH_CHECK_VALUE(npu.is_contiguous() && npu.dim() > 0, "hccl all_to_all_single: a tensor of shape ", npu.sizes(), " and strides ",
-                          npu.strides(), "; expected a contiguous one of at least one dimension");
-        return on_cpu("all_to_all_single", npu, true).view({npu.size(0), -1});
-    };
-    Tensor to = output.numel() ? as_rows(output) : at::empty({output.dim() ? output.size(0) : 0, 0}, at::kByte);
-    Tensor from = input.numel() ? as_rows(input) : at::empty({input.dim() ? input.size(0) : 0, 0}, at::kByte);
-    // A side without elements has no row length of its own; Gloo compares them.
-    if (!output.numel() && input.numel()) to = at::empty({output.size(0), from.size(1)}, at::kByte);
-    if (!input.numel() && output.numel()) from = at::empty({input.size(0), to.size(1)}, at::kByte);
-    return work(OpType::ALLTOALL_BASE, "hccl::all_to_all_single", gloo_->alltoall_base(to, from, output_splits, input_splits, options),
-                Tensors{output}, device_index(input), ring(std::max(bytes_of(input), bytes_of(output))));
+    return captured(input, [=, this]() mutable -> Work {
+        TORCH_CHECK_TYPE(output.scalar_type() == input.scalar_type(), "hccl all_to_all_single: output is ", output.scalar_type(),
+                         " and input ", input.scalar_type(), "; expected one type");
+        // Rows, not elements, are split: a row of bytes a row.
+        const auto as_rows = [](const Tensor& npu) {
+            check("all_to_all_single", npu);
+            TORCH_CHECK_VALUE(npu.is_contiguous() && npu.dim() > 0, "hccl all_to_all_single: a tensor of shape ", npu.sizes(), " and strides ",
+                              npu.strides(), "; expected a contiguous one of at least one dimension");
+            return on_cpu("all_to_all_single", npu, true).view({npu.size(0), -1});
+        };
+        Tensor to = output.numel() ? as_rows(output) : at::empty({output.dim() ? output.size(0) : 0, 0}, at::kByte);
+        Tensor from = input.numel() ? as_rows(input) : at::empty({input.dim() ? input.size(0) : 0, 0}, at::kByte);
+        // A side without elements has no row length of its own; Gloo compares them.
+        if (!output.numel() && input.numel()) to = at::empty({output.size(0), from.size(1)}, at::kByte);
+        if (!input.numel() && output.numel()) from = at::empty({input.size(0), to.size(1)}, at::kByte);
+        return work(OpType::ALLTOALL_BASE, "hccl::all_to_all_single", gloo_->alltoall_base(to, from, output_splits, input_splits, options),
+                    Tensors{output}, device_index(input), ring(std::max(bytes_of(input), bytes_of(output))));
+    });
 }
 
 ProcessGroupHccl::Work ProcessGroupHccl::alltoall(Tensors& outputs, Tensors& inputs, const c10d::AllToAllOptions& options) {
-    TORCH_CHECK_VALUE(static_cast<int>(outputs.size()) == size_ && static_cast<int>(inputs.size()) == size_, "hccl all_to_all: ",
-                      outputs.size(), " outputs and ", inputs.size(), " inputs given; expected ", size_, " of each, one a rank");
-    // Gloo only has the single-tensor form.
-    Tensors from = on_cpu("all_to_all", inputs, true), to = on_cpu("all_to_all", outputs, true);
-    std::vector<int64_t> input_splits, output_splits;
-    int64_t total = 0;
-    for (const Tensor& t : from) input_splits.push_back(t.numel());
-    for (const Tensor& t : to) output_splits.push_back(t.numel()), total += t.numel();
-    Tensor row_in = at::cat(from), row_out = at::empty({total}, at::kByte);
-    const auto finish = [to, row_out] {
-        int64_t begin = 0;
-        for (const Tensor& t : to) {
-            t.copy_(row_out.narrow(0, begin, t.numel()));
-            begin += t.numel();
-        }
-    };
-    return work(OpType::ALLTOALL, "hccl::all_to_all", gloo_->alltoall_base(row_out, row_in, output_splits, input_splits, options), outputs,
-                device_index(inputs[0]), ring(bytes_of_all(inputs)), finish);
+    return captured(inputs, [=, this]() mutable -> Work {
+        TORCH_CHECK_VALUE(static_cast<int>(outputs.size()) == size_ && static_cast<int>(inputs.size()) == size_, "hccl all_to_all: ",
+                          outputs.size(), " outputs and ", inputs.size(), " inputs given; expected ", size_, " of each, one a rank");
+        // Gloo only has the single-tensor form.
+        Tensors from = on_cpu("all_to_all", inputs, true), to = on_cpu("all_to_all", outputs, true);
+        std::vector<int64_t> input_splits, output_splits;
+        int64_t total = 0;
+        for (const Tensor& t : from) input_splits.push_back(t.numel());
+        for (const Tensor& t : to) output_splits.push_back(t.numel()), total += t.numel();
+        Tensor row_in = at::cat(from), row_out = at::empty({total}, at::kByte);
+        const auto finish = [to, row_out] {
+            int64_t begin = 0;
+            for (const Tensor& t : to) {
+                t.copy_(row_out.narrow(0, begin, t.numel()));
+                begin += t.numel();
+            }
+        };
+        return work(OpType::ALLTOALL, "hccl::all_to_all", gloo_->alltoall_base(row_out, row_in, output_splits, input_splits, options), outputs,
+                    device_index(inputs[0]), ring(bytes_of_all(inputs)), finish);
+    });
 }
 
 ProcessGroupHccl::Work ProcessGroupHccl::send(Tensors& tensors, int to, int tag) {
-    Tensors cpu = on_cpu("send", tensors, true);
-    return work(OpType::SEND, "hccl::send", gloo_->send(cpu, to, tag), tensors, device_index(tensors[0]),
-                static_cast<double>(bytes_of_all(tensors)));
+    return captured(tensors, [=, this]() mutable -> Work {
+        Tensors cpu = on_cpu("send", tensors, true);
+        return work(OpType::SEND, "hccl::send", gloo_->send(cpu, to, tag), tensors, device_index(tensors[0]),
+                    static_cast<double>(bytes_of_all(tensors)));
+    });
 }
 
 ProcessGroupHccl::Work ProcessGroupHccl::recv(Tensors& tensors, int from, int tag) {
-    Tensors cpu = on_cpu("recv", tensors, true);
-    return work(OpType::RECV, "hccl::recv", gloo_->recv(cpu, from, tag), tensors, device_index(tensors[0]),
-                static_cast<double>(bytes_of_all(tensors)));
+    return captured(tensors, [=, this]() mutable -> Work {
+        Tensors cpu = on_cpu("recv", tensors, true);
+        return work(OpType::RECV, "hccl::recv", gloo_->recv(cpu, from, tag), tensors, device_index(tensors[0]),
+                    static_cast<double>(bytes_of_all(tensors)));
+    });
 }
 
 ProcessGroupHccl::Work ProcessGroupHccl::recvAnysource(Tensors& tensors, int tag) {
-    Tensors cpu = on_cpu("recv", tensors, true);
-    return work(OpType::RECVANYSOURCE, "hccl::recv", gloo_->recvAnysource(cpu, tag), tensors, device_index(tensors[0]),
-                static_cast<double>(bytes_of_all(tensors)));
+    return captured(tensors, [=, this]() mutable -> Work {
+        Tensors cpu = on_cpu("recv", tensors, true);
+        return work(OpType::RECVANYSOURCE, "hccl::recv", gloo_->recvAnysource(cpu, tag), tensors, device_index(tensors[0]),
+                    static_cast<double>(bytes_of_all(tensors)));
+    });
 }
 
 ProcessGroupHccl::Work ProcessGroupHccl::barrier(const c10d::BarrierOptions& options) {
+    if (recording_here(current_device())) Recording::refuse("a barrier");
     const int device = options.device && options.device->type() == kNpu ? index_of(*options.device) : current_device();
     return work(OpType::BARRIER, "hccl::barrier", gloo_->barrier(options), Tensors{}, device, 0);
 }

@@ -121,6 +121,19 @@ def check_the_rest(rank, world):
         work.wait()
     assert ours.tolist() == [float((rank - 1) % world)] * 2
 
+    # Captured once, done at each replay.
+    x, graph = torch.ones(3, device="npu"), torch.npu.NPUGraph()
+    with torch.npu.graph(graph):
+        y = x * 2
+        dist.all_reduce(y)
+        pieces = torch.empty(3 * world, device="npu")
+        dist.all_gather_into_tensor(pieces, y + rank)
+    for value in (1.0, 5.0):
+        x.fill_(value)
+        graph.replay()
+        assert y.tolist() == [2 * value * world] * 3
+        assert pieces.tolist() == [2 * value * world + r for r in range(world) for _ in range(3)]
+
     # Errors come before anything is sent, on every rank alike.
     gap = torch.ones(4, 4, device="npu")[:, :2]
     for error, call in ((RuntimeError, lambda: dist.all_reduce(gap)),

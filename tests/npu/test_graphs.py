@@ -135,6 +135,14 @@ def test_streams_that_join_through_events_are_captured_too():
     assert y.tolist() == [11] * 3
 
 
+def test_external_events_order_work_inside_and_outside():
+    event, x = torch.npu.ExternalEvent(), torch.ones(3, device="npu")
+    graph, y = captured(lambda: (event.wait(), event.reset(), x + 1)[2])
+    event.record()
+    graph.replay()
+    assert y.tolist() == [2, 2, 2] and event.query()
+
+
 def test_other_streams_are_not_captured():
     x, y = torch.zeros(2, device="npu"), torch.zeros(2, device="npu")
     with torch.npu.stream(torch.npu.Stream()):
