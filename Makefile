@@ -6,7 +6,7 @@
 #   test    the default test suite                            PYTEST_ARGS=... adds arguments
 #   check   lint and the quick tests
 #   test-tilelang   TileLang programs and the tile-kernels wheel; 15 minutes at first, its caches stay in build/tilelang-cache
-#   fuzz    10 000 random deep_gemm calls                     FUZZ_CALLS=... FUZZ_SEED=... choose others
+#   fuzz    10 000 random deep_gemm calls, all backends       FUZZ_CALLS=... FUZZ_SEED=... choose others
 #   sanitize         the same, watched by ASan, UBSan and LSan
 #   sanitize-quick   200 of them, portable kernels only       90 s with the build
 #   bench   simulated against published time                  BENCH_ARGS=... adds arguments

@@ -146,7 +146,7 @@ def _folder(text: str) -> Path:
     return Path(text).expanduser()
 
 
-_variable("ASCEND_SIM_BACKEND", "ascend", _name, "ascend, torch, or the name of an installed plug-in (entry-point group ascend_sim.backends)",
+_variable("ASCEND_SIM_BACKEND", "ascend", _name, "ascend, torch, cuda, cuda:sm90, cuda:sm100, or the name of an installed plug-in (entry-point group ascend_sim.backends)",
           "which implementation the packages use")
 _variable("ASCEND_SIM_MODE", "full", _one_of(*MODES), ", ".join(MODES),
           "full: values and time; functional: values only; timing: time only, bulk data is not computed")

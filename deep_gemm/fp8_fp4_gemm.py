@@ -105,7 +105,7 @@ def _fp8_fp4_gemm(suffix: str, a, b, d, c, recipe, recipe_a, recipe_b, compiled_
     if door.is_open:
         tensors = {"a": qa.data, "sfa": qa.sf, "b": qb.data, "sfb": qb.sf, "d": d} | ({} if c is None else {"c": c})
         door.same_device(tensors)
-        if m and n and door.is_open:
+        if m and n and k and door.is_open:
             limits.check_gemm(door, qa, qb, d, c, chosen, disable_ue8m0_cast)
         if heads is not None:
             _run_heads(door, qa, qb, d, chosen, k, tensors, compiled_dims, disable_ue8m0_cast, heads)

@@ -3,7 +3,7 @@
 
 from pathlib import Path
 
-from ascend_sim import chips, config, parity
+from ascend_sim import backends, chips, config, parity
 from ascend_sim.backends import settings
 
 __all__ = [
@@ -15,8 +15,6 @@ __all__ = [
 ]
 
 ASCEND_HOME = config.ascend_home()      # of the toolkit that the real library compiles with; nothing is read there
-
-_MK_ALIGNMENT = 256
 
 
 def set_num_sms(num_sms: int, /) -> None:
@@ -61,23 +59,21 @@ def get_deterministic_algorithms() -> bool:
 
 
 def set_mk_alignment_for_contiguous_layout(alignment: int) -> None:
-    """Accepts 256 only, where rows of a group start in grouped layouts. Raises: ValueError for anything else (CUDA's default is 128)."""
-    if alignment != _MK_ALIGNMENT:
-        raise ValueError(f"set_mk_alignment_for_contiguous_layout: alignment is {alignment!r}; expected {_MK_ALIGNMENT}: "
-                         "it is fixed on Ascend. Lay groups out by get_mk_alignment_for_contiguous_layout().")
+    """Accepts 256 only, where rows of a group start in grouped layouts. Raises: ValueError for anything else (backend cuda: any, 128 by default)."""
+    backends.limits("deep_gemm").set_mk_alignment(alignment)
 
 
 def get_mk_alignment_for_contiguous_layout() -> int:
-    """256: groups of a grouped layout start at multiples of it."""
-    return _MK_ALIGNMENT
+    """256: groups of a grouped layout start at multiples of it. On the backend cuda what was set, 128 by default."""
+    return backends.limits("deep_gemm").mk_alignment()
 
 
 def get_theoretical_mk_alignment_for_contiguous_layout(expected_m: int | None = None) -> int:
-    """256. `expected_m` is CUDA's hint; giving it warns, since the Ascend function takes no argument."""
+    """256. `expected_m` is CUDA's hint; giving it warns, since the Ascend function takes no argument. On the backend cuda as there."""
     if expected_m is not None:
         parity.differs("get_theoretical_mk_alignment_for_contiguous_layout", "expected_m",
                        f"expected_m = {expected_m} is only known to the CUDA library.")
-    return _MK_ALIGNMENT
+    return backends.limits("deep_gemm").theoretical_mk_alignment(expected_m)
 
 
 def get_library_root_path() -> str:

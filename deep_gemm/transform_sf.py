@@ -41,20 +41,20 @@ def transform_sf_into_required_layout(sf, mn, k, recipe, num_groups=None, is_sfa
     keeps = False
     if all(fine) and chosen is not None and _check_sf(door, sf, mn, k, chosen, num_groups) and \
             limits.check_transform(door, sf, mn, k, chosen, disable_ue8m0_cast, num_groups, psum_layout) and mn and k:
-        gaps = None if psum_layout is None else _gap_rows(psum_layout, chosen[0], sf.shape[-2], limits.group_alignment())
+        gaps = None if psum_layout is None else limits.gap_rows(host.view(psum_layout).tolist(), chosen[0], sf.shape[-2])
         keeps = limits.check_transform_values(door, sf, chosen, disable_ue8m0_cast, gaps)
     door.close()
 
     if keeps:
         return sf
-    result = limits.transformed(mn, k, chosen, sf)
+    result = limits.transformed(mn, k, chosen, sf, disable_ue8m0_cast)
     if result.numel() == 0 or settings.deep_gemm.dry_run:
         return result
+    backends.check_tensors(door.function, {"sf": sf} | ({} if psum_layout is None else {"psum_layout": psum_layout}))
     if limits.is_transformed(sf, mn, k, chosen):
         return sf
-    backends.check_tensors(door.function, {"sf": sf} | ({} if psum_layout is None else {"psum_layout": psum_layout}))
     run = backends.operation("deep_gemm", "transform_sf", "transform_sf_into_required_layout")
-    return run(sf, mn, k, chosen, num_groups=num_groups, psum_layout=psum_layout)
+    return run(sf, mn, k, chosen, num_groups=num_groups, disable_ue8m0_cast=disable_ue8m0_cast, psum_layout=psum_layout)
 
 
 def _check_size(door: Door, name: str, value) -> bool:
@@ -100,12 +100,3 @@ def _check_sf(door: Door, sf: torch.Tensor, mn: int, k: int, recipe: tuple[int, 
     if not door.shape("sf", sf, shape, f"[{meaning}] with mn = {mn}, k = {k}, {str(sf.dtype).removeprefix('torch.')}"):
         return False
     return sf.numel() == 0 or unit_stride(door, "sf", sf)
-
-
-def _gap_rows(psum: torch.Tensor, gran_mn: int, scale_rows: int, alignment: int) -> torch.Tensor:
-    """bool [scale_rows]: scale rows that lie between the end of a group and the start of the next."""
-    gaps = torch.zeros(scale_rows, dtype=torch.bool)
-    for end in host.view(psum).tolist():
-        aligned = -(-end // alignment) * alignment
-        gaps[-(-end // gran_mn):aligned // gran_mn] = True
-    return gaps

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 
 from ascend_sim import config
 
-_BUILT_IN = {name: f"ascend_sim.backends.{name}" for name in ("ascend", "torch")}
+_BUILT_IN = {name: f"ascend_sim.backends.{name}" for name in ("ascend", "torch", "cuda")}
 _override: str | None = None     # what `use` says
 
 

@@ -11,6 +11,7 @@ class DeepGemm:
     deterministic: bool = False
     tc_util: int = 0                # CUDA's, without effect, as is pdl
     pdl: bool = False
+    mk_alignment: int = 128         # of the backend cuda; Ascend's is fixed
     dry_run: bool = False           # checks only: nothing is launched, outputs are left untouched
 
 

@@ -16,7 +16,7 @@ def operands():
 
 
 def test_lists_the_built_in_ones():
-    assert {"ascend", "torch"} <= set(backends.available())
+    assert {"ascend", "torch", "cuda"} <= set(backends.available())
 
 
 def test_environment_and_use_choose(monkeypatch):
@@ -38,7 +38,7 @@ def test_use_as_a_call_stays():
 
 
 def test_an_unknown_name_is_refused_and_changes_nothing(monkeypatch, operands):
-    with pytest.raises(ValueError, match="backend 'cudnn' is not known; known: ascend, torch"):
+    with pytest.raises(ValueError, match="backend 'cudnn' is not known; known: ascend, cuda, torch"):
         backends.use("cudnn")
     monkeypatch.setenv("ASCEND_SIM_BACKEND", "cudnn")
     with pytest.raises(ValueError, match="ASCEND_SIM_BACKEND"):
@@ -66,3 +66,40 @@ def test_a_plug_in_computes_and_what_it_lacks_is_named(monkeypatch, operands):
         assert calls == [{"c": None, "compiled_dims": "nk", "alpha": 2.0}]
         with pytest.raises(NotImplementedError, match="'plug' does not have it .*other backends: torch"):
             deep_gemm.transform_sf_into_required_layout(torch.ones(4, 2), 4, 64, (1, 1, 32), is_sfa=True)
+
+
+def test_the_listing_says_what_is_usable_and_why_not(monkeypatch):
+    monkeypatch.setitem(sys.modules, "broken_plug_in", None)            # importing it fails
+    monkeypatch.setattr(backends, "_packages", lambda: {"torch": "ascend_sim.backends.torch", "broken": "broken_plug_in", "cuda": "ascend_sim.backends.cuda"})
+    lines = backends.listing()
+    assert lines["torch"].is_available and "cpu" in lines["torch"].reason
+    assert not lines["broken"].is_available and lines["broken"].reason.startswith("importing broken_plug_in failed: ModuleNotFoundError")
+    assert lines["cuda"].options == ("sm90", "sm100") and "cuda cuda:sm90 cuda:sm100" in str(lines)
+    assert "missing" in str(lines).splitlines()[1]
+
+
+def test_ascend_without_its_extension_says_how_to_build_it(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert backends.listing()["ascend"] == backends.Backend("ascend_sim.backends.ascend", False, "ascend_sim._C is not built here: run `make build`, "
+                                                            "or `make -C csrc lib torch` in a checkout")
+
+
+def test_an_option_follows_the_name(monkeypatch):
+    with backends.use("cuda:sm90"):
+        assert backends.current() == "cuda:sm90" and backends.option() == "sm90"
+    with pytest.raises(ValueError, match="cuda has no option 'sm80'; known: cuda:sm90, cuda:sm100"):
+        backends.use("cuda:sm80")
+    with pytest.raises(ValueError, match="torch has no option 'fast'; known: none"):
+        backends.use("torch:fast")
+    monkeypatch.setenv("ASCEND_SIM_BACKEND", "cuda:sm100")
+    assert backends.option() == "sm100"
+    from ascend_sim.backends import cuda
+    assert cuda.arch() == 100
+
+
+def test_a_plug_in_without_limits_has_ascends(monkeypatch):
+    monkeypatch.setitem(sys.modules, "bare", types.ModuleType("bare"))
+    sys.modules["bare"].__path__ = []
+    monkeypatch.setattr(backends, "_packages", lambda: {"bare": "bare"})
+    with backends.use("bare"):
+        assert backends.limits("deep_gemm").__name__ == "ascend_sim.backends.ascend.deep_gemm.limits"

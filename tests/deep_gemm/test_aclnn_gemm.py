@@ -47,7 +47,7 @@ class TestFp8Fp4:
         (a, b), d, expected = operands(pair, device), poisoned(40, 48, device), poisoned(40, 48, device)
         c = torch.randn(40, 48).bfloat16().to(device)
         deep_gemm.aclnn_fp8_fp4_gemm_nt(a.tensor, b.tensor, d, c)
-        deep_gemm.fp8_fp4_gemm_nt(a.tensor, b.tensor, expected)
+        deep_gemm.fp8_fp4_gemm_nt(a.tensor, b.tensor, expected, recipe=(1, 1, 32))
         assert_same_bytes(d, c + expected)
 
     @pytest.mark.parametrize("dtype", [torch.uint8, torch.float8_e8m0fnu])
@@ -65,9 +65,9 @@ class TestFp8Fp4:
 
 
 def test_fp8_fp4_into_fp16(device):
-    (a, b), d, c = operands(("fp8", "fp4"), device, k=64), poisoned(40, 48, device, torch.float16), torch.ones(40, 48).half().to(device)
+    (a, b), d, c = operands(("fp8", "fp4"), device), poisoned(40, 48, device, torch.float16), torch.ones(40, 48).half().to(device)
     exact = poisoned(40, 48, device, torch.float32)
-    deep_gemm.fp8_fp4_gemm_nt(a.tensor, b.tensor, exact)
+    deep_gemm.fp8_fp4_gemm_nt(a.tensor, b.tensor, exact, recipe=(1, 1, 32))
     deep_gemm.aclnn_fp8_fp4_gemm_nt(a.tensor, b.tensor, d)
     assert_same_bytes(d, exact.half())
     deep_gemm.aclnn_fp8_fp4_gemm_nt(a.tensor, b.tensor, d, c)

@@ -21,6 +21,8 @@ from support.cases import QUANTISED, SUFFIXES, Operand, bf16, call, fp8, place, 
 from support.compare import assert_same_bytes
 from support.gemm import assert_gemm, product, sum_error
 
+
+pytestmark = pytest.mark.ascend_dialect         # NVIDIA's own limits are tested in test_cuda_backend.py
 quiet = pytest.mark.filterwarnings("ignore::ascend_sim.errors.AscendParityWarning")
 
 

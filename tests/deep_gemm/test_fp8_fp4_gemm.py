@@ -53,8 +53,8 @@ def check(device, pair, suffix, m, n, k, *, dtype=torch.bfloat16, accumulate=Fal
     b = QUANTISED[pair[1]](n, k, device, 2, majors[1], gap, gran_n, sf_dtype)
     before = torch.randn(m, n, generator=torch.Generator().manual_seed(3)).to(dtype)
     d = place(before, device, gap=gap) if accumulate else poisoned(m, n, device, dtype, gap)
-    call(deep_gemm, "fp8_fp4", suffix, a, b, d, c=d if accumulate else None, alpha=alpha, recipe=recipe)
-    assert_gemm(d, a, b, alpha=alpha, before=before if accumulate else None)
+    if call(deep_gemm, "fp8_fp4", suffix, a, b, d, c=d if accumulate else None, alpha=alpha, recipe=recipe or (1, 1, 32)):
+        assert_gemm(d, a, b, alpha=alpha, before=before if accumulate else None)
 
 
 @pytest.mark.filterwarnings("ignore::ascend_sim.errors.AscendParityWarning")
@@ -136,6 +136,7 @@ def unit_scales(mn: int, k: int, device) -> torch.Tensor:
 
 
 # One element of each row differs from zero, at an even or an odd k: every product of two codes is an element of D.
+@pytest.mark.ascend_dialect
 @pytest.mark.parametrize("at", [0, 1, 62, 63])
 @pytest.mark.parametrize("mn_major", [False, True], ids=["k_major", "mn_major"])
 class TestEveryCode:
@@ -164,6 +165,7 @@ class TestEveryCode:
         assert np.array_equal(d.cpu().numpy(), expected, equal_nan=True)
 
 
+@pytest.mark.ascend_dialect
 @both_pairs
 def test_scale_bytes_beyond_k_influence_nothing(device, pair):
     a, b = (QUANTISED[number_format](mn, 30, device, mn, sf_dtype=torch.int16) for number_format, mn in zip(pair, (20, 24), strict=True))
@@ -174,6 +176,7 @@ def test_scale_bytes_beyond_k_influence_nothing(device, pair):
     assert_same_bytes(dirty, clean)
 
 
+@pytest.mark.ascend_dialect
 @both_pairs
 def test_a_nan_scale_reaches_its_row_or_column_only(device, pair):
     a, b = (QUANTISED[number_format](mn, 128, device, mn, sf_dtype=torch.int16) for number_format, mn in zip(pair, (20, 24), strict=True))
@@ -186,6 +189,7 @@ def test_a_nan_scale_reaches_its_row_or_column_only(device, pair):
     assert torch.equal(d.isnan().cpu(), expected)
 
 
+@pytest.mark.ascend_dialect
 @both_pairs
 def test_the_same_bits_again(device, pair):
     a, b = (QUANTISED[number_format](mn, 190, device, mn) for number_format, mn in zip(pair, (300, 270), strict=True))
@@ -197,6 +201,7 @@ def test_the_same_bits_again(device, pair):
     assert_same_bytes(results[1], results[0])
 
 
+@pytest.mark.ascend_dialect
 @both_pairs
 def test_trivial_sizes(device, pair):
     a, b = (QUANTISED[number_format](mn, 0, device, 1) for number_format, mn in zip(pair, (6, 4), strict=True))
@@ -215,6 +220,7 @@ class TestRefuses:
             deep_gemm.fp8_fp4_gemm_nt(fp8(32, 64, device, 1).tensor, fp4(48, 128, device, 2).tensor, d)
         assert d.isnan().all()
 
+    @pytest.mark.ascend_dialect
     def test_scales_of_the_stored_instead_of_the_logical_k(self, device):
         (data, sf), d = fp4(48, 128, device, 2).tensor, poisoned(32, 48, device)
         with pytest.raises(ValueError, match=r"sfb .b\[1\]. has shape \[48, 2\]; expected \[48, 4\]"):
@@ -227,6 +233,7 @@ class TestRefuses:
             deep_gemm.fp8_fp4_gemm_nt(fp8(32, 128, device, 1).tensor, (data.view(torch.uint8), sf), poisoned(32, 48, device))
 
 
+@pytest.mark.ascend_dialect
 def test_float4_x2_is_taken_with_a_warning(device):
     a, b, results = fp8(32, 64, device, 1), fp4(48, 64, device, 2), [poisoned(32, 48, device) for _ in range(2)]
     deep_gemm.fp8_fp4_gemm_nt(a.tensor, b.tensor, results[0])

@@ -16,6 +16,7 @@ needs_chip = pytest.mark.skipif(importlib.util.find_spec("ascend_sim._C") is Non
 
 
 class TestDryRun:
+    @pytest.mark.ascend_dialect
     def test_leaves_outputs_untouched_and_checks(self, device):
         a, b, d = fp8(32, 64, device, 1), fp4(48, 64, device, 2), poisoned(32, 48, device)
         with par_compile.dry_run():

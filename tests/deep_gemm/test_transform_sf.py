@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.cases import scale_pairs
 
+pytestmark = pytest.mark.ascend_dialect         # CUDA's layouts: test_cuda_backend.py
 transform = deep_gemm.transform_sf_into_required_layout
 
 

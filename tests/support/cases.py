@@ -8,6 +8,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 import torch
+from ascend_sim import backends
+from support import nvidia
 
 SUFFIXES = ("nt", "nn", "tn", "tt")
 GRAN_K = 32
@@ -139,7 +141,19 @@ def shaped(operand, suffix_letter: str, transposed_letter: str):
     return tuple(part.T for part in operand) if isinstance(operand, tuple) else operand.T
 
 
-def call(module, family: str, suffix: str, a: Operand, b: Operand, *arguments, **keywords) -> None:
-    """<family>_gemm_<suffix>(a, b, ...) with a and b given as [m, k] and [n, k]."""
+def call(module, family: str, suffix: str, a: Operand, b: Operand, d: torch.Tensor, *arguments, **keywords) -> bool:
+    """<family>_gemm_<suffix>(a, b, d, ...) with a and b given as [m, k] and [n, k]. Whether it computes: NVIDIA's limits are tested here, too."""
     function = getattr(module, f"{family}_gemm_{suffix}")
-    function(shaped(a.tensor, suffix[0], "t"), shaped(b.tensor, suffix[1], "n"), *arguments, **keywords)
+    given = shaped(a.tensor, suffix[0], "t"), shaped(b.tensor, suffix[1], "n"), d
+    reason = None
+    if backends.current().startswith("cuda") and not family.startswith("aclnn"):
+        limited = {name: keywords.get(name) for name in ("c", "recipe", "recipe_a", "recipe_b")}
+        reason = nvidia.refusal(int(backends.current()[-3:].strip("m")), family, a.tensor, b.tensor, d, **limited)
+    if reason is None:
+        function(*given, *arguments, **keywords)
+        return True
+    before = d.clone()
+    with pytest.raises((ValueError, TypeError), match=reason):
+        function(*given, *arguments, **keywords)
+    assert torch.equal(d.view(torch.uint8), before.view(torch.uint8)) if d.numel() and d.stride(-1) == 1 else True
+    return False

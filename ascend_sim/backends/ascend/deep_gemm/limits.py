@@ -11,14 +11,33 @@ from ascend_sim.backends import host, scales
 
 SCALE_DTYPES = (torch.float32, torch.int16, torch.int32)
 SCALE_HINT = ""
+_GROUP_ALIGNMENT = 256
 _PER_ELEMENT = {torch.float32: 1, torch.int16: 2, torch.int32: 4}
 _LARGEST_SCALE = 2.0**118           # times 448 is finite in fp32
 _KEEP = "is applied as it is by a kernel on the vector cores"
 
 
-def group_alignment() -> int:
-    """Rows at which the groups of an m-grouped operand start."""
-    return 256
+def mk_alignment() -> int:
+    """Rows or elements of k at which the groups of a grouped operand start."""
+    return _GROUP_ALIGNMENT
+
+
+def set_mk_alignment(alignment) -> None:
+    if alignment != _GROUP_ALIGNMENT:
+        raise ValueError(f"set_mk_alignment_for_contiguous_layout: alignment is {alignment!r}; expected {_GROUP_ALIGNMENT}: "
+                         "it is fixed on Ascend. Lay groups out by get_mk_alignment_for_contiguous_layout().")
+
+
+def theoretical_mk_alignment(expected_m: int | None) -> int:
+    return _GROUP_ALIGNMENT
+
+
+def gap_rows(ends: list[int], gran_mn: int, rows: int) -> torch.Tensor:
+    """bool [rows]: scale rows of no group, which may hold anything: those between the end of a group and the start of the next."""
+    gaps = torch.zeros(rows, dtype=torch.bool)
+    for end in ends:
+        gaps[-(-end // gran_mn):-(-end // _GROUP_ALIGNMENT) * _GROUP_ALIGNMENT // gran_mn] = True
+    return gaps
 
 
 def check_formats(door, a, b) -> bool:
@@ -121,7 +140,7 @@ def is_transformed(sf: torch.Tensor, mn: int, k: int, recipe: tuple[int, int]) -
             and (sf.dim() == 2 or sf.stride(0) == sf.size(-2) * sf.size(-1)))
 
 
-def transformed(mn: int, k: int, recipe: tuple[int, int], sf: torch.Tensor) -> torch.Tensor:
+def transformed(mn: int, k: int, recipe: tuple[int, int], sf: torch.Tensor, disable_ue8m0_cast: bool) -> torch.Tensor:
     """An uninitialised result of the transform."""
     return torch.empty((*sf.shape[:-2], (k + 63) // 64, mn), dtype=torch.int16, device=sf.device).transpose(-2, -1)
 
