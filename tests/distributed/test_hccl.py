@@ -202,16 +202,3 @@ def test_two_ranks_communicate_and_train():
 
 def test_four_ranks_communicate():
     run_ranks(check_collectives, 4)
-
-
-def check_hccl_alone(rank, world):
-    assert dist.get_backend() == "hccl"
-    dist.all_reduce(x := torch.ones(3, device="npu"))
-    assert x.tolist() == [world] * 3
-    options = dist.distributed_c10d._get_default_group()._get_backend(torch.device("npu")).options
-    assert not options.is_high_priority_stream
-
-
-def test_hccl_alone_and_by_default():
-    run_ranks(check_hccl_alone, 2, "hccl")
-    assert dist.get_default_backend_for_device("npu") == "hccl"

@@ -127,18 +127,14 @@ def test_operators_of_ones_own_survive_compilation():
     assert compiled(torch.ones(3, device="npu")).tolist() == [3, 3, 3]
 
 
-def test_dynamo_knows_the_device(run_python):
-    code = """
-import sys, torch
-assert "torch._dynamo" not in sys.modules
-from torch._dynamo.device_interface import get_interface_for_device
-interface = get_interface_for_device("npu:1")
-assert interface is get_interface_for_device(torch.device("npu"))
-assert interface.get_compute_capability() == torch.npu.get_device_name() and interface.is_bf16_supported()
-assert interface.exchange_device(2) == 0 and interface.maybe_exchange_device(-1) == 2 and interface.current_device() == 2
-assert interface.get_raw_stream(0) == 0 and not interface.is_triton_capable()
-"""
-    run_python(code)
+def test_dynamo_knows_the_device():
+    from torch._dynamo.device_interface import get_interface_for_device
+    interface = get_interface_for_device("npu:1")
+    assert interface is get_interface_for_device(torch.device("npu"))
+    assert interface.get_compute_capability() == torch.npu.get_device_name() and interface.is_bf16_supported()
+    assert interface.exchange_device(2) == 0 and interface.maybe_exchange_device(-1) == 2 and interface.current_device() == 2
+    assert interface.maybe_exchange_device(0) == 2
+    assert interface.get_raw_stream(0) == 0 and not interface.is_triton_capable()
 
 
 def test_what_inductor_cannot_do_here_is_said():

@@ -17,7 +17,22 @@ def test_a_group_without_a_named_backend_takes_hccl_for_npu(single_rank):
     single_rank()
     x = torch.ones(2, device="npu")
     dist.all_reduce(x)
-    assert dist.distributed_c10d._get_default_group()._get_backend(x.device).name() == "hccl"
+    backend = dist.distributed_c10d._get_default_group()._get_backend(x.device)
+    assert backend.name() == dist.get_default_backend_for_device("npu") == "hccl"
+    assert type(backend.options) is type(backend).Options and not backend.options.is_high_priority_stream
+
+
+def test_options_of_hccl_are_accepted_and_others_refused():
+    options = torch.distributed.ProcessGroupGloo._Options()
+    with pytest.raises(TypeError, match="expected ProcessGroupHCCL.Options"):
+        dist.init_process_group("hccl", store=dist.HashStore(), rank=0, world_size=1, pg_options=options)
+    from ascend_sim.npu.distributed import process_group_class
+    options = process_group_class().Options(is_high_priority_stream=True)
+    options.hccl_config = {"hccl_buffer_size": 400}
+    dist.init_process_group("hccl", store=dist.HashStore(), rank=0, world_size=1, pg_options=options)
+    group = dist.distributed_c10d._get_default_group()._get_backend(torch.device("npu"))
+    assert group.options.is_high_priority_stream
+    dist.destroy_process_group()
 
 
 def test_gloo_alone_refuses_npu_tensors_by_name(single_rank):
