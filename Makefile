@@ -10,6 +10,7 @@
 #   sanitize         the same, watched by ASan, UBSan and LSan
 #   sanitize-quick   200 of them, portable kernels only       90 s with the build
 #   bench   simulated against published time                  BENCH_ARGS=... adds arguments
+#   speed   how long values and time take on this host, in the speed of plain PyTorch
 
 PYTHON3 ?= python3
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
@@ -19,7 +20,7 @@ REQUIRE := $(PYTHON) scripts/environment.py install
 # -P keeps the checkout off sys.path: the installed packages are meant, not the source folders of the same names.
 RUN := $(PYTHON) -P
 
-.PHONY: build demo test test-tilelang check fuzz sanitize sanitize-quick bench clean
+.PHONY: build demo test test-tilelang check fuzz sanitize sanitize-quick bench speed clean
 .DEFAULT_GOAL := build
 
 build: $(PYTHON)
@@ -58,6 +59,9 @@ sanitize-quick: build
 
 bench: build
 	@$(RUN) benchmarks/bench_deep_gemm.py $(BENCH_ARGS)
+
+speed: build
+	@$(RUN) benchmarks/host_speed.py $(BENCH_ARGS)
 
 clean:
 	rm -rf build ascend_sim/lib ascend_sim/_C*.so
