@@ -269,7 +269,7 @@ bool CubeQueue::put_off(const host::MmadArgs& args) {
         return false;
     }
     Chain& chain = *chain_for(args, l0c, end);
-    if (&chain == &chains_[live_]) {
+    if (&chain == chains_.data() + live_) {
         ++live_;
         chain.begin = l0c;
         chain.end = end;
