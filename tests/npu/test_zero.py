@@ -55,4 +55,5 @@ def test_clearing_more_than_the_l2_holds_cools_it():
     torch.empty(1 << 20, dtype=torch.int32, device="npu").zero_()       # fits beside it
     still_warm = elapsed_us(gemm)
     cache.zero_()
-    assert still_warm == warm < cold == elapsed_us(gemm)
+    # Differences of a clock that earlier tests have moved far: its last bits are lost.
+    assert still_warm == pytest.approx(warm, rel=1e-6) and cold == pytest.approx(elapsed_us(gemm), rel=1e-6) and warm < 0.99 * cold
