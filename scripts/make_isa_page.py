@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Writes docs/isa_coverage.md: every instruction that csrc/isa defines, with its pipe, its path and the files that test it.
+"""Writes docs/isa_coverage.md: every instruction that csrc/isa defines, with its pipe, its path, its cost and the files that test it.
 
     python scripts/make_isa_page.py            after adding an instruction or its test; tests/docs/test_isa_page.py compares
 
 Names are read from the preprocessed headers, so those that macros make are there too; pipes and paths from the records that
-csrc/isa/*.cpp build; tests are the files of tests/isa that name the instruction.
+csrc/isa/*.cpp build; costs from the counters that vector instructions increment and from the chip file; tests are the files of
+tests/isa that name the instruction.
 """
 
 import os
@@ -103,6 +104,61 @@ def pipe_and_path(header: str, name: str, known: dict) -> tuple[str, str]:
     return ", ".join(sorted(pipes)) or "S", ", ".join(sorted(paths)) or "none"
 
 
+_NOT_FUNCTIONS = {"if", "for", "while", "switch", "catch"}
+
+
+def _closed(text: str, at: int, brackets: str) -> int:
+    """Behind the bracket that closes the one before `at`."""
+    depth = 1
+    while depth and at < len(text):
+        depth += (text[at] == brackets[0]) - (text[at] == brackets[1])
+        at += 1
+    return at
+
+
+def _functions(text: str):
+    """(name, body) of each function definition."""
+    for match in re.finditer(r"\b(\w+)\(", text):
+        if match[1] in _NOT_FUNCTIONS or not re.search(r"[\w>&*]\s$", text[max(match.start() - 2, 0):match.start()]):
+            continue
+        behind = _closed(text, match.end(), "()")
+        if brace := re.match(r"\s*(?:const\s*)?\{", text[behind:behind + 40]):
+            begin = behind + brace.end()
+            yield match[1], text[begin:_closed(text, begin, "{}")]
+
+
+def slots() -> dict[str, list[str]]:
+    """Name of a vector instruction -> what it counts (csrc/isa/vf.h): "alu", "gather 2", by way of the functions it calls."""
+    text = "\n".join(line for line in preprocessed('#include "c_api/asc_simd.h"\n').splitlines() if not line.startswith("#"))
+    counted, called = {}, {}
+    for name, body in _functions(text[text.index("vf_count"):]):
+        counts = re.findall(r"vf_count\((?:ascend::isa::)?VfClass::(\w+)(?:, ([^)]*))?\)", body)
+        counted.setdefault(name, []).extend(kind if not number else f"{kind} {number}" if number.isdigit() else f"{kind}, by type" for kind, number in counts)
+        called.setdefault(name, set()).update(re.findall(r"\b(\w+)\s*(?:<[^<>();]*>)?\(", body))
+
+    def of(name: str, seen: frozenset) -> list[str]:
+        own = list(dict.fromkeys(counted.get(name, [])))
+        if own or name in seen:
+            return own
+        return list(dict.fromkeys(kind for callee in sorted(called.get(name, ())) if callee in called for kind in of(callee, seen | {name})))
+    return {name: of(name, frozenset()) for name in counted if name.startswith(("asc_", "v"))}
+
+
+def cost_of(header: str, name: str, path: str, counts: dict[str, list[str]], chip) -> str:
+    if header.startswith("simd"):
+        return " or ".join(counts.get(name, [])) or "nothing"
+    if header.startswith("simt"):
+        return {"asc_vf_call": "`[simt]` of the chip file", "asc_syncthreads": f"{chip['simt.barrier']:g} cycles"}.get(
+            name, f"{chip['simt.ub_atomic']:g} cycles a thread in UB; GM {chip['simt.gm_atomic']:g}, the same address again {chip['simt.gm_atomic_again']:g}"
+            if "atomic" in name else "nothing" if "fence" in name else f"{chip['simt.exchange']:g} cycles a warp")
+    parts = []
+    for one in path.split(", "):
+        if f"path.{one}.rate" in chip.constants:
+            issue = chip.constants.get(f"path.{one}.issue", {}).get("value", 0)
+            parts.append(f"{chip[f'path.{one}.rate']:g} B/cycle, +{chip[f'path.{one}.latency']:g}" + (f", issue {issue:g}" if issue else ""))
+    return "; ".join(dict.fromkeys(parts)) or {"sync": "its flag", "cube": "`[cube]`: a fractal a cycle", "none": "issue"}.get(path, "issue")
+
+
 def tests() -> dict[str, set[str]]:
     """Name -> files of tests/isa that name it, C++ after its macros are expanded."""
     found, folder = {}, ROOT / "tests" / "isa"
@@ -122,6 +178,9 @@ def page() -> str:
     placed = {header for _, headers in FAMILIES for header in headers}
     if lost := sorted(header for header, names in defined.items() if names and header not in placed):
         sys.exit(f"make_isa_page.py: {', '.join(lost)} belong to no family")
+    sys.path.insert(0, str(ROOT))
+    from ascend_sim import chips
+    chip, counts = chips.load("950DT_9581"), slots()
     lines, total, untested = [], 0, []
     for title, headers in FAMILIES:
         rows, seen = [], set()
@@ -134,15 +193,17 @@ def page() -> str:
                 files = sorted(tested.get(name, ()))
                 if not files:
                     untested.append(name)
-                rows.append(f"| `{name}` | {pipe} | {path} | {', '.join(files) or '**none**'} |")
+                cost = cost_of(header, name, path, counts, chip)
+                rows.append(f"| `{name}` | {pipe} | {path} | {cost} | {', '.join(files) or '**none**'} |")
         if rows:
             total += len(rows)
-            lines += ["", f"## {title}", "", f"In {', '.join(f'`{h}`' for h in headers if defined.get(h))}.", "", "| instruction | pipe | path | named in tests/isa |", "|---|---|---|---|",
+            lines += ["", f"## {title}", "", f"In {', '.join(f'`{h}`' for h in headers if defined.get(h))}.", "", "| instruction | pipe | path | cost | named in tests/isa |", "|---|---|---|---|---|",
                       *sorted(rows)]
     head = ["<!-- Generated by scripts/make_isa_page.py from csrc/isa and tests. Do not edit. -->",
             "# Instruction set: coverage", "",
             f"{total} instructions, as kernels spell them. *Pipe*: where one waits and works; \"as said\" is its argument. *Path*: what it occupies there, by the names of the chip file",
-            "(`docs/timing.md`); `sync`, `vector` and `cube` have rules of their own, `none` costs its issue only. Arguments and rules are in the headers of `csrc/isa`.",
+            "(`docs/timing.md`); `sync`, `vector`, `simt` and `cube` have rules of their own, `none` costs its issue only. *Cost*: of vector instructions the slots it counts, priced by `[vf.*]` of",
+            "the chip file; else bytes a cycle and the cycles until the result is visible, of 950DT_9581. Arguments and rules are in the headers of `csrc/isa`.",
             "", f"No test names: {', '.join(f'`{name}`' for name in sorted(untested)) or 'nothing; every instruction is in a test'}."]
     return "\n".join(head + lines) + "\n"
 

@@ -33,6 +33,12 @@ LEVEL_FLAGS = {
     },
     "aarch64": {"portable": ("-march=armv8-a",)},
 }
+_INSTRUMENTED = ("-DASCEND_SIM_CHECK_MEMORY", "-fsanitize=kernel-address", "-fno-omit-frame-pointer")
+CHECK_MEMORY_FLAGS = {
+    "gcc": (*_INSTRUMENTED, "--param=asan-instrumentation-with-call-threshold=0", "--param=asan-stack=0", "--param=asan-globals=0",
+            "--param=asan-instrument-allocas=0"),
+    "clang": (*_INSTRUMENTED, "-mllvm", "-asan-instrumentation-with-call-threshold=0", "-mllvm", "-asan-stack=0", "-mllvm", "-asan-globals=0"),
+}
 # Matrix units matter to the cube only, which is in the library.
 LEVEL_OF_HOST = {"amx": "avx512", "neon": "portable"}
 
@@ -119,6 +125,11 @@ def flags(of_level: str) -> tuple[str, ...]:
     if machine not in LEVEL_FLAGS:
         raise RuntimeError(f"ascend_sim.jit: kernels run on {' and '.join(LEVEL_FLAGS)}; this machine is {machine}.")
     return (*COMMON_FLAGS, *LEVEL_FLAGS[machine][of_level], f"-DASCEND_SIM_LEVEL={of_level}", f"-DASCEND_SIM_LEVEL_{of_level}=1")
+
+
+def check_flags(compiler: Compiler) -> tuple[str, ...]:
+    """For ASCEND_SIM_CHECK=memory: plain loads and stores call what csrc/isa/memory_check.h defines; no sanitizer library is linked."""
+    return CHECK_MEMORY_FLAGS[compiler.family] if config.checks().memory else ()
 
 
 def include_folders() -> tuple[Path, ...]:

@@ -107,6 +107,7 @@ Hbm::Hbm(int device, uint64_t capacity_bytes)
                              "). ASCEND_SIM_HBM_GB makes it smaller.");
     mapping_ = reinterpret_cast<uint64_t>(got);
     base_ = round_up(mapping_ + guard_bytes, kHugePage);
+    guard_bytes_ = guard_bytes;
     accessible_end_ = base_;
     void* arena = reinterpret_cast<void*>(base_);
     madvise(arena, capacity_bytes_, MADV_HUGEPAGE);     // advice only: fewer page faults on first touch

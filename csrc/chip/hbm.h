@@ -71,6 +71,8 @@ public:
 
     int device() const { return device_; }
     uint64_t capacity_bytes() const { return capacity_bytes_; }
+    uint64_t begin() const { return base_; }                        // of the address range
+    uint64_t guard_bytes() const { return guard_bytes_; }           // of empty addresses on each side of it
     uint64_t limit_bytes() const { return limit_bytes_; }
     Statistics statistics() const;
     void reset_peaks();
@@ -103,6 +105,7 @@ private:
     uint64_t limit_bytes_;
     uint64_t mapping_ = 0, mapping_bytes_ = 0;  // what mmap gave; base_ is its first 2 MiB boundary
     uint64_t base_ = 0;
+    uint64_t guard_bytes_ = 0;
     uint64_t accessible_end_ = 0;               // below: readable and writable; above: reserved only
     uint64_t unchecked_bytes_ = 0;              // committed since the host was last asked how much memory it has
 

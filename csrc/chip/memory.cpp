@@ -4,6 +4,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <new>
 
 #include "chip/sanitizer.h"
@@ -54,6 +55,49 @@ bool Memory::map_guarded(int64_t guard_bytes) {
 
 Memory::~Memory() {
     if (guard_bytes_) munmap(data_ - guard_bytes_, bytes_ + 2 * static_cast<size_t>(guard_bytes_));
+}
+
+void Validity::track_bytes() {
+    if (byte_bits_) return;
+    const size_t bytes = words_ * 64 * kUnitBytes / 8 + 8;
+    if (!byte_storage_) byte_storage_ = new uint8_t[bytes];
+    std::memset(byte_storage_, 0, bytes);
+    byte_bits_ = byte_storage_;
+}
+
+void Validity::set_bytes(uint32_t begin, uint32_t bytes) {
+    uint32_t at = begin;
+    const uint32_t end = begin + bytes;
+    const auto define = [&](uint32_t stop) {  // within one byte of bits
+        byte_bits_[at / 8] |= static_cast<uint8_t>(((1u << (stop - at)) - 1) << at % 8);
+        at = stop;
+    };
+    if (at % 8) define(std::min(end, (at + 7) / 8 * 8));
+    std::memset(byte_bits_ + at / 8, 0xff, (end - at) / 8);
+    at += (end - at) / 8 * 8;
+    if (at < end) define(end);
+}
+
+int64_t Validity::first_undefined_byte(uint32_t begin, uint32_t bytes) const {
+    for (uint32_t at = begin; at < begin + bytes;) {
+        if (at % 8 == 0 && at + 8 <= begin + bytes && byte_bits_[at / 8] == 0xff) {
+            at += 8;
+            continue;
+        }
+        if (!(byte_bits_[at / 8] >> at % 8 & 1)) return at;
+        ++at;
+    }
+    return -1;
+}
+
+void Validity::undefine_bytes(uint32_t begin, uint32_t bytes) {
+    for (uint32_t at = begin; at < begin + bytes; ++at) byte_bits_[at / 8] &= static_cast<uint8_t>(~(1u << at % 8));
+}
+
+bool Validity::any_defined_byte(uint32_t begin, uint32_t bytes) const {
+    for (uint32_t at = begin; at < begin + bytes; ++at)
+        if (byte_bits_[at / 8] >> at % 8 & 1) return true;
+    return false;
 }
 
 namespace {

@@ -22,16 +22,31 @@ constexpr uint32_t kUnitBytes = 32;        // validity granule, C0
 class Validity {
 public:
     explicit Validity(uint32_t bytes) : words_((bytes / kUnitBytes + 63) / 64), bits_(new uint64_t[words_]()) {}
-    ~Validity() { delete[] bits_; }
+    ~Validity() {
+        delete[] bits_;
+        delete[] byte_storage_;
+    }
     Validity(const Validity&) = delete;
     Validity& operator=(const Validity&) = delete;
 
-    void clear() { std::memset(bits_, 0, words_ * 8); }
+    void clear() {
+        std::memset(bits_, 0, words_ * 8);
+        byte_bits_ = nullptr;
+    }
     // Every granule that [begin, begin + bytes) touches becomes defined.
     void set(uint32_t begin, uint32_t bytes) {
         if (bytes == 0) return;
         set_granules(begin / kUnitBytes, (begin + bytes - 1) / kUnitBytes);
+        if (byte_bits_) [[unlikely]] set_bytes(begin, bytes);
     }
+    // For a checked launch: from now until the block's end bytes are followed, too. No effect if they are already.
+    void track_bytes();
+    // A bit per byte, 8 spare bytes behind; null: not followed.
+    uint8_t* byte_bits() const { return byte_bits_; }
+    // First undefined byte offset in [begin, begin + bytes), or -1; bytes are followed.
+    int64_t first_undefined_byte(uint32_t begin, uint32_t bytes) const;
+    bool any_defined_byte(uint32_t begin, uint32_t bytes) const;
+    void undefine_bytes(uint32_t begin, uint32_t bytes);
     bool test(uint32_t byte) const { return bits_[byte / kUnitBytes / 64] >> (byte / kUnitBytes % 64) & 1; }
     // 16 granules, one 512-byte fractal, as bits; `begin` is a multiple of 512.
     uint32_t fractal(uint32_t begin) const {
@@ -69,8 +84,12 @@ private:
         bits_[last_word] |= tail;
     }
 
+    void set_bytes(uint32_t begin, uint32_t bytes);
+
     size_t words_;
     uint64_t* bits_;
+    uint8_t* byte_bits_ = nullptr;
+    uint8_t* byte_storage_ = nullptr;
 };
 
 // Host memory for all that one AI core works on, in one huge page where the system has them: a step through L1 touches
@@ -102,6 +121,7 @@ public:
 
     const char* name() const { return name_; }
     uint32_t bytes() const { return bytes_; }
+    int64_t guard_bytes() const { return guard_bytes_; }  // of empty addresses on each side
     uint8_t* at(uint32_t offset) { return data_ + offset; }
     const uint8_t* at(uint32_t offset) const { return data_ + offset; }
     // In the memory or its guard pages.

@@ -5,14 +5,16 @@
 
 #include <cstddef>
 
-#if defined(__SANITIZE_ADDRESS__)
+// Kernels compiled for the memory check (isa/memory_check.h) are instrumented, but not linked with its library.
+#if defined(__SANITIZE_ADDRESS__) && !defined(ASCEND_SIM_CHECK_MEMORY)
+#define ASCEND_SIM_SANITIZED 1
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 
 namespace ascend::sanitizer {
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(ASCEND_SIM_SANITIZED)
 constexpr bool kActive = true;
 #else
 constexpr bool kActive = false;
@@ -21,7 +23,7 @@ constexpr bool kActive = false;
 // A stack that is left and returned to. leave() before the switch away from it, arrive() after the switch to it.
 class Stack {
 public:
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(ASCEND_SIM_SANITIZED)
     // To the stack [bottom, bottom + bytes). `for_ever`: nobody comes back to this one.
     void leave(const void* bottom, size_t bytes, bool for_ever = false) {
         __sanitizer_start_switch_fiber(for_ever ? nullptr : &frames_, bottom, bytes);
@@ -47,24 +49,24 @@ private:
 
 // The same for stacks of which nothing has to be remembered.
 inline void leave_stack_for([[maybe_unused]] const void* bottom, [[maybe_unused]] size_t bytes) {
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(ASCEND_SIM_SANITIZED)
     __sanitizer_start_switch_fiber(nullptr, bottom, bytes);
 #endif
 }
 inline void arrive_on_stack() {
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(ASCEND_SIM_SANITIZED)
     __sanitizer_finish_switch_fiber(nullptr, nullptr, nullptr);
 #endif
 }
 
 // Bytes that nothing may touch from now on, and bytes that may be touched again.
 inline void poison([[maybe_unused]] const void* begin, [[maybe_unused]] size_t bytes) {
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(ASCEND_SIM_SANITIZED)
     __asan_poison_memory_region(begin, bytes);
 #endif
 }
 inline void unpoison([[maybe_unused]] const void* begin, [[maybe_unused]] size_t bytes) {
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(ASCEND_SIM_SANITIZED)
     __asan_unpoison_memory_region(begin, bytes);
 #endif
 }

@@ -396,6 +396,9 @@ void ub2gm_effect(Core& core, const Record& record) {
     const GmPayload& p = record.gm;
     Memory& ub = core.ai.ub_of(core);
     const uint32_t src_stride = uint32_t{p.n_stride} | uint32_t{p.c0_stride} << 16;
+    if (ub.valid.byte_bits()) [[unlikely]]
+        for (uint32_t row = 0; row < p.gm.rows; ++row)
+            require_defined(core, record, ub, p.local + row * src_stride, p.gm.row_bytes);
     if (p.nz_stride == 0)
         return host::store_rows(reinterpret_cast<uint8_t*>(p.gm.address), p.gm.row_stride, ub.at(p.local), src_stride,
                                 static_cast<int>(p.gm.rows), p.gm.row_bytes);
@@ -413,6 +416,7 @@ void ub2l1_effect(Core& core, const Record& record) {
     for (uint32_t burst = 0; burst < p.outer_steps; ++burst) {
         const uint32_t from = p.src + burst * (bytes + p.src_stride * kUnitBytes);
         const uint32_t to = p.dst + burst * (bytes + p.dst_stride * kUnitBytes);
+        if (ub.valid.byte_bits()) [[unlikely]] require_defined(core, record, ub, from, bytes);
         std::memcpy(l1.at(to), ub.at(from), bytes);
         l1.valid.set(to, bytes);
     }

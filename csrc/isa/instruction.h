@@ -38,6 +38,9 @@ struct Issue {
 inline Core& this_core() { return *running_core; }
 inline int64_t offset_of(const void* pointer) { return static_cast<int64_t>(reinterpret_cast<uintptr_t>(pointer)); }
 
+// Memory check (memory_check.h): a transfer out of UB needs every byte.
+void require_defined(Core& core, const Record& record, const Memory& memory, uint32_t offset, uint32_t bytes);
+
 // Indices into Core::registers.
 enum Register {
     reg_nz_count,      // asc_set_gm2l1_nz_para: matrices, then three strides in 32-byte units

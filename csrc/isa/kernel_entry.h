@@ -12,6 +12,7 @@
 #include <string>
 #include <type_traits>
 
+#include "isa/memory_check.h"
 #include "isa/types.h"
 
 namespace ascend::isa {
@@ -39,6 +40,7 @@ void call_with(void (*kernel)(Args...), const uint8_t* args) {
 
 template <auto kKernel>
 void kernel_entry(const uint8_t* args) {
+    ASC_CHECKED(begin_memory_check();)
     call_with(kKernel, args);
 }
 

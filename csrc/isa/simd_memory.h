@@ -5,6 +5,7 @@
 // narrow halves need that of their element only. A masked store touches active lanes only.
 #pragma once
 
+#include "isa/memory_check.h"
 #include "isa/simd_float.h"
 
 namespace ascend::isa {
@@ -20,6 +21,19 @@ ASC_INLINE void check_element(const char* instruction, const T* address) {
     if (reinterpret_cast<uintptr_t>(address) % sizeof(T)) [[unlikely]]
         vector_fault(instruction, "the address is not aligned to its element", address);
 }
+
+#if defined(ASCEND_SIM_CHECK_MEMORY)
+// Elements of kBytes that are on by the lowest bit of the mask's byte at their place, `kSpread` mask bytes an element.
+template <int kBytes, int kSpread>
+ASC_INLINE void check_masked_store(const char* name, const void* address, const Predicate& mask) {
+    Vec<uint8_t> every = ~Vec<uint8_t>{};
+    each_chunk([&](auto i) __attribute__((always_inline)) { every &= mask.v[i]; });
+    if (all_ones(every)) return check_store<256 / kSpread * kBytes>(name, address);
+    const auto* to = static_cast<const uint8_t*>(address);
+    for (int i = 0; i < 256 / kSpread; ++i)
+        if (reinterpret_cast<const uint8_t*>(&mask)[i * kSpread] & 1) check_store<kBytes>(name, to + i * kBytes);
+}
+#endif
 
 template <typename T>
 ASC_INLINE Vec<lane_t<T>> load_chunk(const void* from) {
@@ -97,16 +111,20 @@ ASC_INLINE void store_blocks(T* base, const Register<T>& source, int block_strid
     for (int block = 0; block < kRegisterBytes / kBlockBytes; ++block) {
         uint8_t* block_to = to + int64_t{block} * block_stride * kBlockBytes;
         const uint8_t* from = data + block * kBlockBytes;
+        ASC_CHECKED(for (int j = 0; j < kPerBlock; ++j) if (is_active<T>(mask, block * kPerBlock + j))
+                        check_store<sizeof(T)>("asc_storealign", block_to + j * sizeof(T));)
         uint64_t on[4];
         std::memcpy(on, reinterpret_cast<const uint8_t*>(&mask) + block * kBlockBytes, sizeof on);
         if ((on[0] & on[1] & on[2] & on[3]) == ~uint64_t{0}) {
             std::memcpy(block_to, from, kBlockBytes);
+            ASC_CHECKED(check_stored<T, 32>(block_to);)
             continue;
         }
         for (int j = 0; j < kPerBlock; ++j) {
             if (is_active<T>(mask, block * kPerBlock + j))
                 std::memcpy(block_to + j * sizeof(T), from + j * sizeof(T), sizeof(T));
         }
+        ASC_CHECKED(check_stored<T, 32>(block_to);)
     }
 }
 
@@ -125,6 +143,7 @@ ASC_INLINE void asc_loadalign(ascend::isa::Register<T>& dst, const T* source, in
     using namespace ascend::isa;
     vf_count(VfClass::load);
     check_aligned("asc_loadalign", source + offset);
+    ASC_CHECKED(check_vector_load<256>("asc_loadalign", source + offset);)
     each_chunk([&](auto i) __attribute__((always_inline)) {
         dst.v[i] = load_chunk<T>(byte_pointer(source + offset) + i * kVecBytes);
     });
@@ -136,6 +155,7 @@ ASC_INLINE void asc_loadalign_brc_elem(ascend::isa::Register<T>& dst, const T* s
     using namespace ascend::isa;
     vf_count(VfClass::load);
     check_element("asc_loadalign_brc_elem", source + offset);
+    ASC_CHECKED(check_vector_load<sizeof(T)>("asc_loadalign_brc_elem", source + offset);)
     lane_t<T> value;
     std::memcpy(&value, source + offset, sizeof value);
     each_chunk([&](auto i) __attribute__((always_inline)) { dst.v[i] = splat(value); });
@@ -147,12 +167,14 @@ ASC_INLINE void asc_loadalign_unpack(ascend::isa::Register<T>& dst, const T* sou
     using namespace ascend::isa;
     vf_count(VfClass::load);
     check_element("asc_loadalign_unpack", source + offset);
+    ASC_CHECKED(check_vector_load<128>("asc_loadalign_unpack", source + offset);)
     load_unpacked<typename UnsignedOf<2 * sizeof(T)>::type>(dst, source + offset);
 }
 template <typename T>
 ASC_INLINE void asc_loadalign_unpack4(ascend::isa::Register<T>& dst, const T* source, int64_t offset = 0) {
     using namespace ascend::isa;
     vf_count(VfClass::load);
+    ASC_CHECKED(check_vector_load<64>("asc_loadalign_unpack4", source + offset);)
     load_unpacked<typename UnsignedOf<4 * sizeof(T)>::type>(dst, source + offset);
 }
 
@@ -162,6 +184,7 @@ ASC_INLINE void asc_loadalign_upsample(ascend::isa::Register<T>& dst, const T* s
     using namespace ascend::isa;
     vf_count(VfClass::load);
     const auto* from = reinterpret_cast<const bits_t<T>*>(source + offset);
+    ASC_CHECKED(check_vector_load<128>("asc_loadalign_upsample", from);)
     build(dst, [&](int i) { return from[i / 2]; });
 }
 // The even ones of two registers of elements.
@@ -170,6 +193,7 @@ ASC_INLINE void asc_loadalign_downsample(ascend::isa::Register<T>& dst, const T*
     using namespace ascend::isa;
     vf_count(VfClass::load, 2);
     const auto* from = reinterpret_cast<const bits_t<T>*>(source + offset);
+    ASC_CHECKED(check_vector_load<512>("asc_loadalign_downsample", from);)
     build(dst, [&](int i) { return from[2 * i]; });
 }
 // One 32-byte block to all eight.
@@ -179,6 +203,7 @@ ASC_INLINE void asc_loadalign_brc_datablock(ascend::isa::Register<T>& dst, const
     using namespace ascend::isa;
     vf_count(VfClass::load);
     check_aligned("asc_loadalign_brc_datablock", source + offset);
+    ASC_CHECKED(check_vector_load<32>("asc_loadalign_brc_datablock", source + offset);)
     const auto* from = reinterpret_cast<const bits_t<T>*>(source + offset);
     build(dst, [&](int i) { return from[i % (kBlockBytes / static_cast<int>(sizeof(T)))]; });
 }
@@ -189,6 +214,7 @@ ASC_INLINE void asc_loadalign_brc_elem2datablock(ascend::isa::Register<T>& dst, 
     using namespace ascend::isa;
     vf_count(VfClass::load);
     check_element("asc_loadalign_brc_elem2datablock", source + offset);
+    ASC_CHECKED(check_vector_load<8 * sizeof(T)>("asc_loadalign_brc_elem2datablock", source + offset);)
     const auto* from = reinterpret_cast<const bits_t<T>*>(source + offset);
     build(dst, [&](int i) { return from[i / (kBlockBytes / static_cast<int>(sizeof(T)))]; });
 }
@@ -199,6 +225,7 @@ ASC_INLINE void asc_loadalign_deintlv(ascend::isa::Register<T>& even, ascend::is
     using namespace ascend::isa;
     vf_count(VfClass::load, 2);
     check_aligned("asc_loadalign_deintlv", source + offset);
+    ASC_CHECKED(check_vector_load<512>("asc_loadalign_deintlv", source + offset);)
     const auto* from = reinterpret_cast<const bits_t<T>*>(source + offset);
     build(even, [&](int i) { return from[2 * i]; });
     build(odd, [&](int i) { return from[2 * i + 1]; });
@@ -233,10 +260,12 @@ ASC_INLINE void asc_storealign(T* base, const ascend::isa::Register<T>& source, 
     using namespace ascend::isa;
     vf_count(VfClass::store);
     check_aligned("asc_storealign", base + offset);
+    ASC_CHECKED(check_masked_store<sizeof(T), sizeof(T)>("asc_storealign", base + offset, mask);)
     uint8_t* to = reinterpret_cast<uint8_t*>(base + offset);
     each_chunk([&](auto i) __attribute__((always_inline)) {
         masked_store(to + i * kVecBytes, (Vec<uint8_t>)source.v[i], (Vec<uint8_t>)active<T>(mask, i));
     });
+    ASC_CHECKED(check_stored<T, 256>(to);)
 }
 // The 32-byte blocks `block_stride` blocks apart. The repeat stride only moves the pointer of the post-update form.
 template <typename T>
@@ -266,7 +295,9 @@ ASC_INLINE void asc_storealign_1st(T* base, const ascend::isa::Register<T>& sour
     using namespace ascend::isa;
     vf_count(VfClass::store);
     check_element("asc_storealign_1st", base + offset);
+    ASC_CHECKED(check_store<sizeof(T)>("asc_storealign_1st", base + offset);)
     std::memcpy(base + offset, &source, sizeof(T));
+    ASC_CHECKED(check_stored<T, sizeof(T)>(base + offset);)
 }
 
 // The low half of each lane, packed: T is the wide lane, the offset counts it.
@@ -275,7 +306,9 @@ ASC_INLINE void asc_storealign_pack(T* base, const ascend::isa::Register<T>& sou
                                     const vector_bool& mask) {
     using namespace ascend::isa;
     vf_count(VfClass::store);
+    ASC_CHECKED(check_masked_store<sizeof(T) / 2, sizeof(T)>("asc_storealign_pack", base + offset, mask);)
     store_packed<bits_t<T>, typename UnsignedOf<sizeof(T) / 2>::type>(base + offset, &source, mask);
+    ASC_CHECKED(if constexpr (sizeof(T) == 4) check_stored<uint16_t, 128>(base + offset);)
 }
 // The low byte of each 32-bit lane, packed.
 template <typename T>
@@ -284,6 +317,7 @@ ASC_INLINE void asc_storealign_pack_quarter(T* base, const ascend::isa::Register
                                             const vector_bool& mask) {
     using namespace ascend::isa;
     vf_count(VfClass::store);
+    ASC_CHECKED(check_masked_store<1, 4>("asc_storealign_pack_quarter", base + offset, mask);)
     store_packed<uint32_t, uint8_t>(base + offset, &source, mask);
 }
 
@@ -299,6 +333,7 @@ ASC_INLINE void asc_gather(ascend::isa::Register<ascend::isa::gathered_t<T>>& ds
     for (int i = 0; i < kLanes<G> && i < kLanes<I>; ++i) {
         if (!is_active<G>(mask, i)) continue;
         T value;
+        ASC_CHECKED(check_vector_load<sizeof(T)>("asc_gather", base + static_cast<bits_t<I>>(at.at[i]));)
         std::memcpy(&value, base + static_cast<bits_t<I>>(at.at[i]), sizeof value);
         if constexpr (sizeof(T) == 1) out.at[i] = static_cast<bits_t<G>>(static_cast<G>(value));
         else out.at[i] = bits_of(value);
@@ -319,6 +354,7 @@ ASC_INLINE void asc_gather_datablock(ascend::isa::Register<T>& dst, const T* bas
         if (!is_active<uint32_t>(mask, i)) continue;
         const uint8_t* from = byte_pointer(base) + at.at[i];
         check_aligned("asc_gather_datablock", from);
+        ASC_CHECKED(check_vector_load<32>("asc_gather_datablock", from);)
         std::memcpy(blocks + i * kBlockBytes, from, kBlockBytes);
     }
     std::memcpy(&dst, blocks, kRegisterBytes);
@@ -341,8 +377,10 @@ ASC_INLINE void asc_storealign_intlv(T* base, const ascend::isa::Register<T>& ev
     const Lanes<T> first = lanes_of(even), second = lanes_of(odd);
     for (int i = 0; i < kLanes<T>; ++i) {
         if (!is_active<T>(mask, i)) continue;
+        ASC_CHECKED(check_store<2 * sizeof(T)>("asc_storealign_intlv", base + offset + 2 * i);)
         std::memcpy(base + offset + 2 * i, &first.at[i], sizeof(T));
         std::memcpy(base + offset + 2 * i + 1, &second.at[i], sizeof(T));
+        ASC_CHECKED(check_stored<T, 2 * sizeof(T)>(base + offset + 2 * i);)
     }
 }
 // TileLang's templates name this form, but an interleaving store has two sources: what it would store is not published.
@@ -361,8 +399,10 @@ ASC_INLINE void asc_scatter(T* base, const ascend::isa::Register<T>& source,
     const Lanes<I> at = lanes_of(index);
     const Lanes<T> value = lanes_of(source);
     for (int i = 0; i < kLanes<T> && i < kLanes<I>; ++i) {
-        if (is_active<T>(mask, i))
-            std::memcpy(base + static_cast<bits_t<I>>(at.at[i]), &value.at[i], sizeof(T));
+        if (!is_active<T>(mask, i)) continue;
+        ASC_CHECKED(check_store<sizeof(T)>("asc_scatter", base + static_cast<bits_t<I>>(at.at[i]));)
+        std::memcpy(base + static_cast<bits_t<I>>(at.at[i]), &value.at[i], sizeof(T));
+        ASC_CHECKED(check_stored<T, sizeof(T)>(base + static_cast<bits_t<I>>(at.at[i]));)
     }
 }
 

@@ -357,14 +357,7 @@ void stack_main() {
 bool owns_stack(const void* sp) { return scheduler && simt.is_running && scheduler->stacks && scheduler->stacks->owns(sp); }
 bool is_stack_guard(const void* p) { return scheduler && simt.is_running && scheduler->stacks && scheduler->stacks->is_guard(p); }
 
-// A trap ends the fiber without unwinding.
-void forget_launch() {
-    if (!simt.is_running) return;
-    simt.is_running = 0;
-    scheduler->error = nullptr;
-}
-
-const bool hooked = (set_trap_context({owns_stack, is_stack_guard, simt_thread_name, forget_launch, kStackBytes / 1024}), true);
+const bool hooked = (set_trap_context({owns_stack, is_stack_guard, simt_thread_name, forget_simt_launch, kStackBytes / 1024}), true);
 
 const uint16_t op_simt = register_op("asc_vf_call", [](Core&, const Record&) {});
 
@@ -378,6 +371,13 @@ struct Running {
 };
 
 }  // namespace
+
+// A trap ends the fiber without unwinding.
+void forget_simt_launch() {
+    if (!simt.is_running) return;
+    simt.is_running = 0;
+    scheduler->error = nullptr;
+}
 
 std::string simt_thread_name() {
     if (!simt.is_running) return {};

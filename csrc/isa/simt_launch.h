@@ -16,6 +16,7 @@
 #include <string>
 #include <type_traits>
 
+#include "isa/memory_check.h"
 #include "isa/sync.h"
 
 namespace ascend::isa {
@@ -56,6 +57,8 @@ extern __thread SimtState simt __attribute__((tls_model("initial-exec"), visibil
 
 // "thread (3, 0, 0)" in a SIMT function, else empty.
 std::string simt_thread_name();
+// When a fiber is given up without unwinding.
+void forget_simt_launch();
 
 using SimtLoop = void (*)(const void* body);
 void simt_launch(uint32_t x, uint32_t y, uint32_t z, SimtLoop loop, const void* body, const void* pc);
@@ -82,6 +85,7 @@ template <class Body>
 void simt_loop(const void* body) {
     do {
         (*static_cast<const Body*>(body))();
+        ASC_CHECKED(if (memory_check.pending_bytes) settle_pending_store();)
     } while (simt_next());
 }
 

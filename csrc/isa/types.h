@@ -33,7 +33,11 @@
 #define __cube__
 #define __vector__
 #define __mix__(cube_cores, vector_cores)
+#if defined(ASCEND_SIM_CHECK_MEMORY)  // vector instructions check by themselves: isa/memory_check.h
+#define __simd_vf__ __attribute__((noinline, no_sanitize("address"), no_sanitize("kernel-address")))
+#else
 #define __simd_vf__
+#endif
 #define __simd_callee__ __attribute__((always_inline))
 #define __simt_vf__
 #define __simt_callee__

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT
+// The slow way of the memory check, and what it says. Note "Memory check": memory_check.h.
+#define ASCEND_SIM_MEMORY_CHECK_ITSELF
+#include "isa/memory_check.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "chip/device.h"
+#include "chip/launch.h"
+#include "isa/instruction.h"
+#include "isa/simt_launch.h"
+
+namespace ascend::isa {
+
+__thread MemoryCheck memory_check __attribute__((tls_model("initial-exec"), visibility("default")));
+
+namespace {
+
+constexpr uint16_t kUndefined = 0x7fe5;  // a quiet NaN of f16 and bf16, and twice of f32
+
+bool is_undefined_nan(const uint8_t* at, int element_bytes, bool is_float) {
+    if (element_bytes == 2) {
+        uint16_t bits;
+        std::memcpy(&bits, at, 2);
+        const uint16_t magnitude = bits & 0x7fff;
+        return magnitude == kUndefined || (is_float && magnitude > 0x7f80) || magnitude == 0x7fc0;  // a NaN that bf16 makes of one
+    }
+    if (element_bytes == 4) {
+        uint32_t bits;
+        std::memcpy(&bits, at, 4);
+        const uint32_t magnitude = bits & 0x7fffffff;
+        return bits >> 16 == kUndefined || magnitude == kUndefined * 0x10001u || (is_float && magnitude > 0x7f800000);
+    }
+    if (element_bytes == 8) return is_undefined_nan(at, 4, is_float) && is_undefined_nan(at + 4, 4, is_float);
+    return false;
+}
+
+// Says what is wrong. Plain accesses are in code that the compiler believes cannot throw, so their fiber is given up as after
+// a trap, without unwinding.
+[[noreturn]] void fault(Core& core, const char* name, Access access, const void* pc, const std::string& what) {
+    const std::string thread = simt_thread_name();
+    const std::string text = thread.empty() ? what : thread + ": " + what;
+    if (access != Access::plain_load && access != Access::plain_store) core.fail(name, Pipe::V, pc, text);
+    std::exception_ptr error;
+    try {
+        const std::string instruction = instruction_at(reinterpret_cast<uint64_t>(pc));
+        const std::string plain = std::string(thread.empty() ? "scalar " : "SIMT ") + (access == Access::plain_load ? "load" : "store");
+        core.fail(instruction.empty() ? plain.c_str() : instruction.c_str(), thread.empty() ? Pipe::S : Pipe::V, pc, text);
+    } catch (...) {
+        error = std::current_exception();
+    }
+    memory_check.pending_bytes = 0;
+    forget_simt_launch();
+    core.fiber.abandon(error);
+}
+
+std::string last_read() {
+    const void* at = memory_check.undefined_read_at;
+    return at ? "; undefined data was read last in " + source_line(reinterpret_cast<uint64_t>(at)) : "";
+}
+
+unsigned long long hex(uint64_t value) { return value; }
+
+// Host memory, or a tensor that is remembered from now on.
+void check_elsewhere(Core& core, const char* name, uint64_t at, uint64_t bytes, Access access, const void* pc) {
+    MemoryCheck& m = memory_check;
+    for (const auto& tensor : m.tensor)
+        if (at - tensor.begin < tensor.bytes && tensor.bytes - (at - tensor.begin) >= bytes) return;
+    if (at - m.arena_begin >= m.arena_bytes) return;
+    Hbm::Range range;
+    if (!core.ai.launch->device().hbm.find(reinterpret_cast<const void*>(at), &range))
+        fault(core, name, access, pc, format("global memory 0x%llx belongs to no live tensor", hex(at)));
+    if (range.end - at < bytes)
+        fault(core, name, access, pc,
+              format("global memory 0x%llx to 0x%llx leaves its tensor, which ends at 0x%llx (%llu bytes too far)", hex(at), hex(at + bytes),
+                     hex(range.end), hex(at + bytes - range.end)));
+    m.tensor[1] = m.tensor[0];
+    m.tensor[0] = {range.begin, range.end - range.begin};
+}
+
+}  // namespace
+
+void begin_memory_check() {
+    Core& core = this_core();
+    MemoryCheck& m = memory_check;
+    const Hbm& hbm = core.ai.launch->device().hbm;
+    m = {};
+    m.arena_begin = hbm.begin() - hbm.guard_bytes();
+    m.arena_bytes = hbm.capacity_bytes() + 2 * hbm.guard_bytes();
+    m.ub_begin = ~uint64_t{0} / 2;                // far from everything: always the slow way
+    if (core.ai.launch->skips_effects()) return;  // timing mode: transfers leave no data
+    for (Memory& ub : core.ai.ub) {
+        if (ub.valid.byte_bits()) continue;
+        ub.valid.track_bytes();
+        auto* words = reinterpret_cast<uint16_t*>(ub.at(0));
+        std::fill(words, words + kUbBytes / 2, kUndefined);
+    }
+    Memory& ub = core.ai.ub_of(core);
+    m.ub_begin = reinterpret_cast<uint64_t>(ub.at(0));
+    m.ub_guard = static_cast<uint64_t>(ub.guard_bytes());
+    m.defined = ub.valid.byte_bits();
+}
+
+void check_access(const char* name, const void* address, uint64_t bytes, Access access, const void* pc) {
+    if (!running_core || bytes == 0) return;  // static initialisers
+    Core& core = *running_core;
+    Memory& ub = core.ai.ub_of(core);
+    MemoryCheck& m = memory_check;
+    if (!ub.valid.byte_bits()) return;        // not this launch
+    if (m.pending_bytes) settle_pending_store();
+    const auto at = reinterpret_cast<uint64_t>(address), begin = reinterpret_cast<uint64_t>(ub.at(0));
+    m.ub_begin = begin;
+    m.defined = ub.valid.byte_bits();
+    const bool is_plain = access == Access::plain_load || access == Access::plain_store;
+    const auto guard = static_cast<uint64_t>(ub.guard_bytes());
+    if (at - begin + guard >= kUbBytes + 2 * guard) {
+        if (!is_plain) fault(core, name, access, pc, format("address 0x%llx is not in UB", hex(at)));
+        check_elsewhere(core, name, at, bytes, access, pc);
+    } else {
+        const auto offset = static_cast<int64_t>(at - begin);
+        if (offset < 0 || static_cast<uint64_t>(offset) + bytes > kUbBytes)
+            fault(core, name, access, pc, format("%s address %s0x%llx, %llu bytes: the memory has addresses 0x0 to 0x%x", ub.name(), offset < 0 ? "-" : "",
+                                                 hex(static_cast<uint64_t>(offset < 0 ? -offset : offset)), hex(bytes), kUbBytes));
+        const auto first = static_cast<uint32_t>(offset), count = static_cast<uint32_t>(bytes);
+        if (access == Access::store || access == Access::plain_store) ub.valid.set(first, count);
+        else if (ub.valid.first_undefined_byte(first, count) >= 0 && (access == Access::plain_load || !ub.valid.any_defined_byte(first, count))) {
+            m.undefined_read_at = pc;
+            if (is_plain && m.last_store_bytes) {
+                m.pending = std::exchange(m.last_store, 0);
+                m.pending_bytes = std::exchange(m.last_store_bytes, 0);
+                m.pending_pc = pc;
+            }
+        }
+    }
+    if (access == Access::plain_store) m.last_store = at, m.last_store_bytes = bytes;
+    if (access == Access::plain_store && m.undefined_read_at) {
+        m.pending = at;
+        m.pending_bytes = bytes;
+        m.pending_pc = pc;
+    }
+}
+
+void look_at_stored(const void* address, uint64_t bytes, int element_bytes, bool is_float) {
+    Memory& ub = this_core().ai.ub_of(this_core());
+    const int64_t offset = ub.offset_of(address);
+    if (!ub.valid.byte_bits() || offset < 0) return;
+    for (uint64_t i = 0; i < bytes && static_cast<uint64_t>(offset) + i < kUbBytes; i += static_cast<uint64_t>(element_bytes)) {
+        const auto at = static_cast<uint32_t>(offset) + static_cast<uint32_t>(i);
+        if (is_undefined_nan(ub.at(at), element_bytes, is_float)) ub.valid.undefine_bytes(at, static_cast<uint32_t>(element_bytes));
+    }
+}
+
+void settle_pending_store() {
+    MemoryCheck& m = memory_check;
+    const uint64_t bytes = std::exchange(m.pending_bytes, 0);
+    const auto* at = reinterpret_cast<const uint8_t*>(m.pending);
+    const int element_bytes = bytes % 4 == 0 ? 4 : static_cast<int>(bytes);
+    Core& core = this_core();
+    if (core.ai.ub_of(core).offset_of(at) >= 0) return look_at_stored(at, bytes, element_bytes, false);
+    if (m.pending - m.arena_begin >= m.arena_bytes) return;
+    for (uint64_t i = 0; i < bytes; i += static_cast<uint64_t>(element_bytes))
+        if (is_undefined_nan(at + i, element_bytes, false))
+            fault(core, nullptr, Access::plain_store, m.pending_pc,
+                  format("undefined data goes to global memory 0x%llx%s", hex(m.pending + i), last_read().c_str()));
+}
+
+void require_defined(Core& core, const Record& record, const Memory& memory, uint32_t offset, uint32_t bytes) {
+    if (memory_check.pending_bytes && &core == running_core) settle_pending_store();
+    const int64_t undefined = memory.valid.first_undefined_byte(offset, bytes);
+    if (undefined >= 0)
+        core.fail(record, format("source: %s address 0x%llx holds undefined data: nothing has written it since the block began, or what was written "
+                                 "had been computed from such data%s", memory.name(), hex(static_cast<uint64_t>(undefined)), last_read().c_str()));
+}
+
+}  // namespace ascend::isa

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: MIT
+// What does ASCEND_SIM_CHECK=memory say to broken kernels? Each computes y = 2 x over 64 floats, and with broken = 1 touches bytes that are
+// not there or hold nothing. `// @name` marks the line that the message must point to: tests/isa/test_memory_check.py.
+#include "simt_api/asc_simt.h"
+
+constexpr asc_load_l2_cache_mode kLoad{0};
+constexpr asc_store_l2_cache_mode kStore{0};
+template <class T = float>
+__ubuf__ T* ub(int64_t offset) {
+    return reinterpret_cast<T*>(ascend::isa::ub_base() + offset);
+}
+constexpr int64_t kIn = 0, kOut = 4096, kNever = 8192, kEnd = 256 * 1024;
+
+void load(__gm__ const float* x, int64_t bytes = 256) {
+    asc_copy_gm2ub_align(ub(kIn), const_cast<float*>(x), 1, bytes, 0, 0, false, kLoad, 0, 0);  // @load
+    asc_sync_notify(PIPE_MTE2, PIPE_V, 0);
+    asc_sync_wait(PIPE_MTE2, PIPE_V, 0);
+    asc_sync_notify(PIPE_MTE2, PIPE_S, 0);
+    asc_sync_wait(PIPE_MTE2, PIPE_S, 0);
+}
+void store(__gm__ float* y, int64_t from = kOut, int64_t rows = 1, int64_t bytes = 256) {
+    asc_sync_notify(PIPE_V, PIPE_MTE3, 0);
+    asc_sync_wait(PIPE_V, PIPE_MTE3, 0);
+    asc_copy_ub2gm_align(y, ub(from), rows, bytes, kStore, bytes, 256);  // @store
+}
+__simd_vf__ inline void twice(__ubuf__ float* in, __ubuf__ float* out) {
+    vector_bool m = asc_create_mask_b32(PAT_ALL);
+    vector_f32 a;
+    asc_loadalign(a, in, 0);
+    asc_mul_scalar(a, a, 2.0f, m);
+    asc_storealign(out, a, 0, m);
+}
+
+#define VECTOR(name) extern "C" __global__ __vector__ void name(__gm__ float* x, __gm__ float* y, int broken)
+// A kernel whose middle is one vector function.
+#define SIMD(name, ...)                                                                \
+    __simd_vf__ inline void name##_vf(__ubuf__ float* in, __ubuf__ float* out, int broken) { \
+        vector_bool m = asc_create_mask_b32(PAT_ALL);                                  \
+        vector_f32 a, b;                                                               \
+        vector_u32 i;                                                                  \
+        static_cast<void>(i), static_cast<void>(b);                                    \
+        __VA_ARGS__                                                                    \
+    }                                                                                  \
+    VECTOR(name) {                                                                     \
+        load(x);                                                                       \
+        name##_vf(ub(kIn), ub(kOut), broken);                                          \
+        store(y);                                                                      \
+    }
+// A kernel whose middle is one SIMT function of 64 threads; t is the thread.
+#define SIMT(name, ...)                                                                                                          \
+    __simt_vf__ void name##_vf(__ubuf__ float* in, __ubuf__ float* out, __gm__ float* x, __gm__ float* y, int broken) {          \
+        const int t = threadIdx.x;                                                                                               \
+        static_cast<void>(x), static_cast<void>(y), static_cast<void>(in);                                                       \
+        __VA_ARGS__                                                                                                              \
+    }                                                                                                                            \
+    VECTOR(name) {                                                                                                               \
+        load(x);                                                                                                                 \
+        asc_vf_call<name##_vf>(cce::dim3(64), ub(kIn), ub(kOut), x, y, broken);                                                   \
+        store(y);                                                                                                                \
+    }
+
+// ---- transfers ----
+VECTOR(load_one_byte_too_far) {
+    load(x, broken ? 257 : 256);
+    twice(ub(kIn), ub(kOut));
+    store(y);
+}
+VECTOR(store_one_element_more_than_was_computed) {
+    load(x);
+    twice(ub(kIn), ub(kOut));
+    store(y, kOut, 1, broken ? 260 : 256);
+}
+VECTOR(store_of_what_nobody_wrote) {
+    load(x);
+    twice(ub(kIn), ub(kOut));
+    store(y, broken ? kNever : kOut);
+}
+VECTOR(store_of_a_row_too_many) {
+    load(x);
+    twice(ub(kIn), ub(kOut));
+    store(y, kOut, broken ? 2 : 1, broken ? 128 : 256);
+}
+VECTOR(store_beyond_the_tensor) {
+    load(x);
+    twice(ub(kIn), ub(kOut));
+    twice(ub(kIn), ub(kOut + 256));
+    store(y, kOut, 1, broken ? 264 : 256);
+}
+
+// ---- vector instructions ----
+SIMD(vector_load_of_nothing, asc_loadalign(a, in, broken ? 2048 : 0); asc_mul_scalar(a, a, 2.0f, m); asc_storealign(out, a, 0, m);)  // @vector_load
+SIMD(vector_load_beyond, asc_loadalign(a, in, broken ? 65536 - 32 : 0); asc_mul_scalar(a, a, 2.0f, m); asc_storealign(out, a, 0, m);)  // @vector_load_beyond
+SIMD(vector_store_beyond, asc_loadalign(a, in, 0); asc_mul_scalar(a, a, 2.0f, m); asc_storealign(out, a, broken ? 64480 : 0, m);)  // @vector_store_beyond
+SIMD(broadcast_of_nothing, asc_loadalign(a, in, 0); asc_loadalign_brc_elem(b, in, broken ? 64 : 0); asc_sub(b, b, b, m); asc_mul_scalar(a, a, 2.0f, m); asc_add(a, a, b, m); asc_storealign(out, a, 0, m);)  // @broadcast
+SIMD(gather_of_nothing, asc_arange(i, broken ? 1u : 0u); asc_gather(a, in, i, m); asc_mul_scalar(a, a, 2.0f, m); asc_storealign(out, a, 0, m);)  // @gather
+SIMD(scatter_beyond, asc_loadalign(a, in, 0); asc_mul_scalar(a, a, 2.0f, m); asc_arange(i, broken ? 64449u : 0u); asc_scatter(out, a, i, m);)  // @scatter
+SIMD(widened_from_nothing, vector_bf16 h; vector_bool m16 = asc_create_mask_b16(PAT_ALL); asc_loadalign(a, in, 0); asc_mul_scalar(a, a, 2.0f, m); asc_storealign(out, a, 0, m);  // @widen
+     if (broken) { asc_loadalign_unpack(h, reinterpret_cast<bfloat16_t*>(in) + 4096, 0); vcvt(a, h, m16, PART_EVEN, MODE_ZEROING); asc_storealign(out, a, 0, m); })
+SIMD(exp_of_nothing, asc_loadalign(a, in, 0); asc_mul_scalar(a, a, 2.0f, m); asc_storealign(out, a, 0, m);  // @exp
+     if (broken) { asc_loadalign(a, in, 2048); asc_exp(b, a, m); asc_sqrt(a, b, m); asc_storealign(out, a, 0, m); })
+SIMD(first_lane_beyond, asc_loadalign(a, in, 0); asc_mul_scalar(a, a, 2.0f, m); asc_storealign(out, a, 0, m); asc_storealign_1st(out, a, broken ? 64512 : 0);)  // @first_lane
+
+// ---- scalar code ----
+VECTOR(scalar_load_of_nothing) {
+    load(x);
+    for (int k = 0; k < 64; ++k) ub(kOut)[k] = 2 * ub(kIn)[k + broken];  // @scalar_load
+    store(y);
+}
+VECTOR(scalar_load_beyond) {
+    load(x);
+    for (int k = 0; k < 64; ++k) ub(kOut)[k] = 2 * (broken && k == 63 ? ub(kEnd)[0] : ub(kIn)[k]);  // @scalar_load_beyond
+    store(y);
+}
+VECTOR(scalar_store_before) {
+    load(x);
+    for (int k = 0; k < 64; ++k) ub(kOut)[k] = 2 * ub(kIn)[k];
+    if (broken) ub(0)[-1] = 1;  // @scalar_store
+    store(y);
+}
+VECTOR(scalar_load_beyond_a_tensor) {
+    load(x);
+    for (int k = 0; k < 64; ++k) ub(kOut)[k] = x[k + broken] * 2;  // @tensor_load
+    store(y);
+}
+VECTOR(scalar_store_beyond_a_tensor) {
+    load(x);
+    twice(ub(kIn), ub(kOut));
+    store(y);
+    if (broken) y[64] = 0;  // @tensor_store
+}
+VECTOR(scalar_load_across_the_end) {
+    load(x);
+    twice(ub(kIn), ub(kOut));
+    store(y);
+    if (broken) ub(kNever)[0] = static_cast<float>(*reinterpret_cast<volatile int64_t*>(x + 63));  // @across
+}
+VECTOR(data_of_the_block_before) {
+    load(x);
+    if (!broken || block_idx != 64) twice(ub(kIn), ub(kOut));
+    store(y);
+}
+VECTOR(struct_copy_of_nothing) {
+    struct Row { float at[64]; };
+    load(x);
+    twice(ub(kIn), ub(kOut));
+    *ub<Row>(kOut) = *ub<Row>(broken ? kNever : kOut);  // @struct_copy
+    store(y);
+}
+
+// ---- SIMT code ----
+SIMT(simt_load_of_nothing, out[t] = 2 * in[t + broken];)  // @simt_load
+SIMT(simt_wild_load, out[t] = 2 * in[broken && t == 5 ? 1 << 30 : t];)  // @simt_wild_load
+SIMT(simt_wild_store, out[broken && t == 5 ? -70000 : t] = 2 * in[t];)  // @simt_wild_store
+SIMT(simt_load_beyond_a_tensor, out[t] = 2 * x[t + broken];)  // @simt_tensor
+SIMT(simt_store_before_a_tensor, out[t] = 2 * in[t]; if (broken) y[t - 1] = 0;)  // @simt_before
+SIMT(simt_atomic_on_nothing, if (!broken) out[t] = 2 * in[t]; asc_atomic_add(out + t, 0.0f);)  // @simt_atomic
+SIMT(simt_store_of_nothing_into_a_tensor, out[t] = 2 * in[t]; if (broken && t == 63) y[t] = in[t + 1] + 1;)  // @simt_gm_store
+SIMT(index_from_nothing, const int index = reinterpret_cast<__ubuf__ int32_t*>(in)[64]; out[t] = 2 * in[broken ? index : t];)  // @index
+SIMT(simt_atomic_beyond_a_tensor, out[t] = 2 * in[t]; y[t] = 0; asc_atomic_add(y + t + broken, 1.0f);)  // @simt_gm_atomic
+SIMT(simt_reads_what_nobody_has_written, if (!broken) out[t] = 2 * in[t]; asc_syncthreads(); float v = out[63 - t]; asc_syncthreads(); out[63 - t] = v;)  // @simt_order
+
+// ---- between cores ----
+extern "C" __global__ __mix__(1, 2) void transfer_to_l1_of_nothing(__gm__ float* x, __gm__ float* y, int broken) {
+    if ASC_IS_AIV {
+        if (asc_get_sub_block_id() == 0) {
+            load(x);
+            twice(ub(kIn), ub(kOut));
+            asc_sync_notify(PIPE_V, PIPE_MTE3, 1);
+            asc_sync_wait(PIPE_V, PIPE_MTE3, 1);
+            asc_copy_ub2l1(reinterpret_cast<float*>(0), ub(kOut), 1, broken ? 9 : 8, 0, 0);  // @ub2l1
+            store(y);
+        }
+    }
+}
+
+// ---- right ones that look suspicious ----
+// A whole register is loaded where half of it was written, and only that half is used.
+SIMD(half_a_register, vector_bool half_mask = asc_create_mask_b32(PAT_VL32);
+     for (int k = 0; k < 64; k += 32) { asc_loadalign(a, in, k); asc_mul_scalar(a, a, 2.0f, half_mask); asc_storealign(out, a, k, half_mask); })
+// The last tile is short: all of its rows are computed, and only those that were loaded are stored.
+SIMD(a_short_tile, for (int k = 0; k < 8; ++k) { asc_loadalign(a, in, 64 * k); asc_mul_scalar(a, a, 2.0f, m); asc_exp(b, a, m); asc_select(a, a, a, m); asc_storealign(out, a, 64 * k, m); })
+SIMT(a_short_tile_of_threads, float rows[4]; for (int k = 0; k < 4; ++k) rows[k] = in[t + 64 * k]; for (int k = 0; k < 4; ++k) out[t + 64 * k] = 2 * rows[k];)
+// A masked store that ends where UB ends.
+SIMD(masked_at_the_end, asc_loadalign(a, in, 0); asc_mul_scalar(a, a, 2.0f, m); asc_storealign(out, a, 0, m);
+     uint32_t few = 8; vector_bool f = asc_update_mask_b32(few); asc_storealign(out, a, 65536 - 1024 - 8, f);)
+VECTOR(local_arrays) {
+    load(x);
+    float here[64];
+    for (int k = 0; k < 64; ++k) here[k] = 2 * ub(kIn)[k];
+    for (int k = 0; k < 64; ++k) ub(kOut)[k] = here[63 - (63 - k)];
+    store(y);
+}
+
+// ---- how much slower ----
+VECTOR(many_vector_instructions) {
+    load(x);
+    for (int k = 0; k < broken; ++k) twice(ub(kIn), ub(kOut + 256 * (k % 8)));
+    twice(ub(kIn), ub(kOut));
+    store(y);
+}
+__simt_vf__ void scale(__ubuf__ float* in, __ubuf__ float* out, int times) {
+    const int t = threadIdx.x;
+    for (int k = 0; k < times; ++k) out[t] = in[(t + k) % 64] + out[t] * 0.5f;
+    out[t] = 2 * in[t];
+}
+VECTOR(many_plain_accesses) {
+    load(x);
+    for (int k = 0; k < 64; ++k) ub(kOut)[k] = 0;
+    asc_vf_call<scale>(cce::dim3(64), ub(kIn), ub(kOut), broken);
+    store(y);
+}
