@@ -283,17 +283,17 @@ ASC_INLINE void asc_madd(ascend::isa::Register<T>& dst, const ascend::isa::Regis
 template <typename T>
 ASC_INLINE void asc_and(ascend::isa::Register<T>& dst, const ascend::isa::Register<T>& a,
                         const ascend::isa::Register<T>& b, const vector_bool& mask) {
-    ascend::isa::bitwise(dst, mask, [](auto x, auto y) { return x & y; }, a, b);
+    ascend::isa::bitwise(dst, mask, [](auto x, auto y) __attribute__((always_inline)) { return x & y; }, a, b);
 }
 template <typename T>
 ASC_INLINE void asc_or(ascend::isa::Register<T>& dst, const ascend::isa::Register<T>& a,
                        const ascend::isa::Register<T>& b, const vector_bool& mask) {
-    ascend::isa::bitwise(dst, mask, [](auto x, auto y) { return x | y; }, a, b);
+    ascend::isa::bitwise(dst, mask, [](auto x, auto y) __attribute__((always_inline)) { return x | y; }, a, b);
 }
 template <typename T>
 ASC_INLINE void asc_xor(ascend::isa::Register<T>& dst, const ascend::isa::Register<T>& a,
                         const ascend::isa::Register<T>& b, const vector_bool& mask) {
-    ascend::isa::bitwise(dst, mask, [](auto x, auto y) { return x ^ y; }, a, b);
+    ascend::isa::bitwise(dst, mask, [](auto x, auto y) __attribute__((always_inline)) { return x ^ y; }, a, b);
 }
 template <typename T>
 ASC_INLINE void asc_not(ascend::isa::Register<T>& dst, const ascend::isa::Register<T>& a,

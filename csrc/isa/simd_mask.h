@@ -42,7 +42,7 @@ ASC_INLINE Predicate pattern_mask() {
         each_chunk([&](auto i) __attribute__((always_inline)) { mask.v[i] = ~Vec<uint8_t>{}; });
     } else if constexpr (kChunks <= 8) {
         each_chunk([&](auto i) __attribute__((always_inline)) {
-            mask.v[i] = make_chunk<uint8_t>([&](int byte) {
+            mask.v[i] = make_chunk<uint8_t>([&](int byte) __attribute__((always_inline)) {
                 return in_pattern(kPattern, (i * kVecBytes + byte) / kLaneBytes, kRegisterBytes / kLaneBytes)
                            ? 0xff
                            : 0;
@@ -66,7 +66,7 @@ ASC_INLINE Predicate counted_mask(Count& count) {
     const uint64_t lanes = count < kMaskLanes ? count : kMaskLanes;
     count -= static_cast<Count>(lanes);
     const int bytes = static_cast<int>(lanes) * kLaneBytes;
-    const Vec<uint8_t> index = make_chunk<uint8_t>([](int byte) { return byte; });
+    const Vec<uint8_t> index = make_chunk<uint8_t>([](int byte) __attribute__((always_inline)) { return byte; });
     Predicate mask;
     each_chunk([&](auto i) __attribute__((always_inline)) {
         const int left = bytes - i * kVecBytes;  // active bytes of this chunk
@@ -104,23 +104,23 @@ template <int kLaneBytes>
 ASC_INLINE void interleave_predicates(Predicate& low, Predicate& high, const Predicate& a,
                                       const Predicate& b) {
     const PredicateBytes x = bytes_of(a), y = bytes_of(b);
-    auto at = [&](int byte) {  // byte 0 .. 511 of the interleaved sequence
+    auto at = [&](int byte) __attribute__((always_inline)) {  // byte 0 .. 511 of the interleaved sequence
         const int lane = byte / kLaneBytes, rest = byte % kLaneBytes;
         return (lane % 2 ? y : x).at[lane / 2 * kLaneBytes + rest];
     };
-    build_predicate(low, [&](int byte) { return at(byte); });
-    build_predicate(high, [&](int byte) { return at(byte + kRegisterBytes); });
+    build_predicate(low, [&](int byte) __attribute__((always_inline)) { return at(byte); });
+    build_predicate(high, [&](int byte) __attribute__((always_inline)) { return at(byte + kRegisterBytes); });
 }
 template <int kLaneBytes>
 ASC_INLINE void deinterleave_predicates(Predicate& even, Predicate& odd, const Predicate& a,
                                         const Predicate& b) {
     const PredicateBytes x = bytes_of(a), y = bytes_of(b);
-    auto at = [&](int byte, int which) {
+    auto at = [&](int byte, int which) __attribute__((always_inline)) {
         const int source = (byte / kLaneBytes * 2 + which) * kLaneBytes + byte % kLaneBytes;
         return source < kRegisterBytes ? x.at[source] : y.at[source - kRegisterBytes];
     };
-    build_predicate(even, [&](int byte) { return at(byte, 0); });
-    build_predicate(odd, [&](int byte) { return at(byte, 1); });
+    build_predicate(even, [&](int byte) __attribute__((always_inline)) { return at(byte, 0); });
+    build_predicate(odd, [&](int byte) __attribute__((always_inline)) { return at(byte, 1); });
 }
 
 }  // namespace ASCEND_SIM_VEC
@@ -161,15 +161,15 @@ ASC_INLINE vector_bool asc_update_mask_b32(Count& count) {
 // Bitwise on predicates, zero where masked off; select takes a where `mask` is on.
 ASC_INLINE void asc_and(vector_bool& dst, const vector_bool& a, const vector_bool& b,
                         const vector_bool& mask) {
-    ascend::isa::predicate_op(dst, mask, [](auto x, auto y) { return x & y; }, a, b);
+    ascend::isa::predicate_op(dst, mask, [](auto x, auto y) __attribute__((always_inline)) { return x & y; }, a, b);
 }
 ASC_INLINE void asc_or(vector_bool& dst, const vector_bool& a, const vector_bool& b,
                        const vector_bool& mask) {
-    ascend::isa::predicate_op(dst, mask, [](auto x, auto y) { return x | y; }, a, b);
+    ascend::isa::predicate_op(dst, mask, [](auto x, auto y) __attribute__((always_inline)) { return x | y; }, a, b);
 }
 ASC_INLINE void asc_xor(vector_bool& dst, const vector_bool& a, const vector_bool& b,
                         const vector_bool& mask) {
-    ascend::isa::predicate_op(dst, mask, [](auto x, auto y) { return x ^ y; }, a, b);
+    ascend::isa::predicate_op(dst, mask, [](auto x, auto y) __attribute__((always_inline)) { return x ^ y; }, a, b);
 }
 ASC_INLINE void asc_not(vector_bool& dst, const vector_bool& a, const vector_bool& mask) {
     ascend::isa::predicate_op(dst, mask, [](auto x, auto) { return ~x; }, a, a);
@@ -185,19 +185,19 @@ ASC_INLINE void asc_select(vector_bool& dst, const vector_bool& a, const vector_
 // Pack: every second bit into the low (high) half, the other half zero. Unpack: bits of the low (upper) half, doubled.
 ASC_INLINE void asc_pack_to_low(vector_bool& dst, const vector_bool& source) {
     const auto bytes = ascend::isa::bytes_of(source);
-    ascend::isa::build_predicate(dst, [&](int i) { return i < 128 ? bytes.at[2 * i] : 0; });
+    ascend::isa::build_predicate(dst, [&](int i) __attribute__((always_inline)) { return i < 128 ? bytes.at[2 * i] : 0; });
 }
 ASC_INLINE void asc_pack_to_high(vector_bool& dst, const vector_bool& source) {
     const auto bytes = ascend::isa::bytes_of(source);
-    ascend::isa::build_predicate(dst, [&](int i) { return i < 128 ? 0 : bytes.at[2 * (i - 128)]; });
+    ascend::isa::build_predicate(dst, [&](int i) __attribute__((always_inline)) { return i < 128 ? 0 : bytes.at[2 * (i - 128)]; });
 }
 ASC_INLINE void asc_unpack_lower(vector_bool& dst, const vector_bool& source) {
     const auto bytes = ascend::isa::bytes_of(source);
-    ascend::isa::build_predicate(dst, [&](int i) { return bytes.at[i / 2]; });
+    ascend::isa::build_predicate(dst, [&](int i) __attribute__((always_inline)) { return bytes.at[i / 2]; });
 }
 ASC_INLINE void asc_unpack_upper(vector_bool& dst, const vector_bool& source) {
     const auto bytes = ascend::isa::bytes_of(source);
-    ascend::isa::build_predicate(dst, [&](int i) { return bytes.at[128 + i / 2]; });
+    ascend::isa::build_predicate(dst, [&](int i) __attribute__((always_inline)) { return bytes.at[128 + i / 2]; });
 }
 
 #define ASC_PREDICATE_INTERLEAVE(width, bytes)                                                               \
@@ -221,17 +221,17 @@ ASC_INLINE bool bit(const uint32_t* words, int i) { return words[i / 32] >> (i %
 ASC_INLINE void asc_loadalign(vector_bool& dst, const uint32_t* source, int offset) {
     ASC_CHECKED(ascend::isa::check_vector_load<32>("asc_loadalign", source + offset);)
     ascend::isa::build_predicate(dst,
-                                 [&](int i) { return ascend_predicate_memory::bit(source + offset, i); });
+                                 [&](int i) __attribute__((always_inline)) { return ascend_predicate_memory::bit(source + offset, i); });
 }
 ASC_INLINE void asc_loadalign_upsample(vector_bool& dst, const uint32_t* source, int offset) {
     ASC_CHECKED(ascend::isa::check_vector_load<16>("asc_loadalign_upsample", source + offset);)
     ascend::isa::build_predicate(dst,
-                                 [&](int i) { return ascend_predicate_memory::bit(source + offset, i / 2); });
+                                 [&](int i) __attribute__((always_inline)) { return ascend_predicate_memory::bit(source + offset, i / 2); });
 }
 ASC_INLINE void asc_loadalign_downsample(vector_bool& dst, const uint32_t* source, int offset) {
     ASC_CHECKED(ascend::isa::check_vector_load<64>("asc_loadalign_downsample", source + offset);)
     ascend::isa::build_predicate(dst,
-                                 [&](int i) { return ascend_predicate_memory::bit(source + offset, i * 2); });
+                                 [&](int i) __attribute__((always_inline)) { return ascend_predicate_memory::bit(source + offset, i * 2); });
 }
 ASC_INLINE void asc_storealign(uint32_t* base, const vector_bool& source, int offset) {
     ascend::isa::vf_count(ascend::isa::VfClass::store);

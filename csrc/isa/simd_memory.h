@@ -185,7 +185,7 @@ ASC_INLINE void asc_loadalign_upsample(ascend::isa::Register<T>& dst, const T* s
     vf_count(VfClass::load);
     const auto* from = reinterpret_cast<const bits_t<T>*>(source + offset);
     ASC_CHECKED(check_vector_load<128>("asc_loadalign_upsample", from);)
-    build(dst, [&](int i) { return from[i / 2]; });
+    build(dst, [&](int i) __attribute__((always_inline)) { return from[i / 2]; });
 }
 // The even ones of two registers of elements.
 template <typename T>
@@ -194,7 +194,7 @@ ASC_INLINE void asc_loadalign_downsample(ascend::isa::Register<T>& dst, const T*
     vf_count(VfClass::load, 2);
     const auto* from = reinterpret_cast<const bits_t<T>*>(source + offset);
     ASC_CHECKED(check_vector_load<512>("asc_loadalign_downsample", from);)
-    build(dst, [&](int i) { return from[2 * i]; });
+    build(dst, [&](int i) __attribute__((always_inline)) { return from[2 * i]; });
 }
 // One 32-byte block to all eight.
 template <typename T>
@@ -205,7 +205,7 @@ ASC_INLINE void asc_loadalign_brc_datablock(ascend::isa::Register<T>& dst, const
     check_aligned("asc_loadalign_brc_datablock", source + offset);
     ASC_CHECKED(check_vector_load<32>("asc_loadalign_brc_datablock", source + offset);)
     const auto* from = reinterpret_cast<const bits_t<T>*>(source + offset);
-    build(dst, [&](int i) { return from[i % (kBlockBytes / static_cast<int>(sizeof(T)))]; });
+    build(dst, [&](int i) __attribute__((always_inline)) { return from[i % (kBlockBytes / static_cast<int>(sizeof(T)))]; });
 }
 // Eight elements, each to all lanes of one 32-byte block.
 template <typename T>
@@ -216,7 +216,7 @@ ASC_INLINE void asc_loadalign_brc_elem2datablock(ascend::isa::Register<T>& dst, 
     check_element("asc_loadalign_brc_elem2datablock", source + offset);
     ASC_CHECKED(check_vector_load<8 * sizeof(T)>("asc_loadalign_brc_elem2datablock", source + offset);)
     const auto* from = reinterpret_cast<const bits_t<T>*>(source + offset);
-    build(dst, [&](int i) { return from[i / (kBlockBytes / static_cast<int>(sizeof(T)))]; });
+    build(dst, [&](int i) __attribute__((always_inline)) { return from[i / (kBlockBytes / static_cast<int>(sizeof(T)))]; });
 }
 // Two registers of elements: the even ones and the odd ones.
 template <typename T>
@@ -227,8 +227,8 @@ ASC_INLINE void asc_loadalign_deintlv(ascend::isa::Register<T>& even, ascend::is
     check_aligned("asc_loadalign_deintlv", source + offset);
     ASC_CHECKED(check_vector_load<512>("asc_loadalign_deintlv", source + offset);)
     const auto* from = reinterpret_cast<const bits_t<T>*>(source + offset);
-    build(even, [&](int i) { return from[2 * i]; });
-    build(odd, [&](int i) { return from[2 * i + 1]; });
+    build(even, [&](int i) __attribute__((always_inline)) { return from[2 * i]; });
+    build(odd, [&](int i) __attribute__((always_inline)) { return from[2 * i + 1]; });
 }
 
 // The load, then the pointer advanced by `offset` elements (the load uses the old address).

@@ -29,11 +29,11 @@ ASC_INLINE V take_odd(V a, V b) {
 }
 template <typename V>
 ASC_INLINE V zip_low(V a, V b) {
-    return shuffle(a, b, [](int i, int n) { return i / 2 + (i % 2 ? n : 0); });
+    return shuffle(a, b, [](int i, int n) __attribute__((always_inline)) { return i / 2 + (i % 2 ? n : 0); });
 }
 template <typename V>
 ASC_INLINE V zip_high(V a, V b) {
-    return shuffle(a, b, [](int i, int n) { return n / 2 + i / 2 + (i % 2 ? n : 0); });
+    return shuffle(a, b, [](int i, int n) __attribute__((always_inline)) { return n / 2 + i / 2 + (i % 2 ? n : 0); });
 }
 
 template <typename T>
@@ -93,13 +93,13 @@ template <typename T, typename U>
 ASC_INLINE void asc_arange(ascend::isa::Register<T>& dst, U start) {
     using namespace ascend::isa;
     vf_count(VfClass::alu);
-    build(dst, [&](int i) { return bits_of(scalar_as<T>(scalar_as<T>(start) + scalar_as<T>(i))); });
+    build(dst, [&](int i) __attribute__((always_inline)) { return bits_of(scalar_as<T>(scalar_as<T>(start) + scalar_as<T>(i))); });
 }
 template <typename T, typename U>
 ASC_INLINE void asc_arange_descend(ascend::isa::Register<T>& dst, U start) {
     using namespace ascend::isa;
     vf_count(VfClass::alu);
-    build(dst, [&](int i) { return bits_of(scalar_as<T>(scalar_as<T>(start) - scalar_as<T>(i))); });
+    build(dst, [&](int i) __attribute__((always_inline)) { return bits_of(scalar_as<T>(scalar_as<T>(start) - scalar_as<T>(i))); });
 }
 
 // low, high: a0 b0 a1 b1 ...    even, odd: the lanes of the sequence a, b.
@@ -143,7 +143,7 @@ ASC_INLINE void asc_unpack_lower(ascend::isa::Register<W>& dst, const ascend::is
     using namespace ascend::isa;
     vf_count(VfClass::permute, 2);
     const Lanes<T> lanes = lanes_of(source);
-    build(dst, [&](int i) { return static_cast<bits_t<W>>(static_cast<W>(static_cast<T>(lanes.at[i]))); });
+    build(dst, [&](int i) __attribute__((always_inline)) { return static_cast<bits_t<W>>(static_cast<W>(static_cast<T>(lanes.at[i]))); });
 }
 template <typename W, typename T>
     requires(sizeof(W) == 2 * sizeof(T))
@@ -151,7 +151,7 @@ ASC_INLINE void asc_unpack_upper(ascend::isa::Register<W>& dst, const ascend::is
     using namespace ascend::isa;
     vf_count(VfClass::permute, 2);
     const Lanes<T> lanes = lanes_of(source);
-    build(dst, [&](int i) {
+    build(dst, [&](int i) __attribute__((always_inline)) {
         return static_cast<bits_t<W>>(static_cast<W>(static_cast<T>(lanes.at[kLanes<W> + i])));
     });
 }
@@ -178,7 +178,7 @@ ASC_INLINE void asc_gather(ascend::isa::Register<T>& dst, const ascend::isa::Reg
     } else {
         const Lanes<T> lanes = lanes_of(source);
         const Lanes<I> at = lanes_of(index);
-        build(dst, [&](int i) { return lanes.at[at.at[i] & (kLanes<T> - 1)]; });
+        build(dst, [&](int i) __attribute__((always_inline)) { return lanes.at[at.at[i] & (kLanes<T> - 1)]; });
     }
 }
 

@@ -90,7 +90,7 @@ ASC_INLINE V fold_extreme(V v) {
     if constexpr (kStep == 0) {
         return v;
     } else {
-        const V other = shuffle(v, v, [](int i, int n) { return (i + kStep) % n; });
+        const V other = shuffle(v, v, [](int i, int n) __attribute__((always_inline)) { return (i + kStep) % n; });
         return fold_extreme<kMax, kStep / 2>((V)blend((V)(kMax ? v > other : v < other), v, other));
     }
 }
@@ -110,7 +110,7 @@ ASC_INLINE int extreme_lane(const Register<T>& source, const Predicate& mask) {
     best = fold_extreme<kMax, kChunkLanes<T> / 2>(best);
     // Indices of the hits, biased to compare as signed: 8-bit lanes count to 255, which the last lane shares with "no hit".
     constexpr int kBias = sizeof(T) == 1 ? 128 : 0;
-    const Vec<K> numbers = make_chunk<K>([](int lane) { return lane - kBias; });
+    const Vec<K> numbers = make_chunk<K>([](int lane) __attribute__((always_inline)) { return lane - kBias; });
     Vec<K> first = splat(kTop), hit = Vec<K>{};
     each_chunk([&](auto i) __attribute__((always_inline)) {
         const Vec<K> hits = (Vec<K>)(keys[i] == best) & (Vec<K>)active<T>(mask, i);

@@ -192,9 +192,25 @@ VECTOR(local_arrays) {
 }
 
 // ---- how much slower ----
+__simd_vf__ inline void norms(__ubuf__ float* in, __ubuf__ float* out, int rows) {
+    vector_bool m = asc_create_mask_b32(PAT_ALL);
+    vector_f32 a, b, sum, top;
+    asc_duplicate_scalar(sum, 0.0f, m);
+    for (int k = 0; k < rows; ++k) {
+        asc_loadalign(a, in, 64 * (k % 4));
+        asc_abs(b, a, m);
+        asc_max(top, b, sum, m);
+        ::vmula(sum, a, b, m, MODE_ZEROING);
+        asc_mul_scalar(a, a, 0.5f, m);
+        asc_add(a, a, top, m);
+        asc_min(sum, sum, a, m);
+        asc_storealign(out, a, 64 * (k % 4), m);
+    }
+}
 VECTOR(many_vector_instructions) {
     load(x);
-    for (int k = 0; k < broken; ++k) twice(ub(kIn), ub(kOut + 256 * (k % 8)));
+    for (int k = 0; k < 4; ++k) twice(ub(kIn), ub(kNever + 256 * k));
+    norms(ub(kNever), ub(kOut), broken);
     twice(ub(kIn), ub(kOut));
     store(y);
 }

@@ -16,23 +16,23 @@ template <typename T, int kBytes = kVecBytes>
 using Vec = typename VecOf<T, kBytes>::type;
 using VecF = Vec<float>;
 
-inline VecF fma(VecF a, VecF b, VecF c) { return (VecF)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c); }
-inline VecF sqrt(VecF a) { return (VecF)_mm256_sqrt_ps((__m256)a); }
-inline VecF round_even(VecF a) {
+__attribute__((always_inline)) inline VecF fma(VecF a, VecF b, VecF c) { return (VecF)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c); }
+__attribute__((always_inline)) inline VecF sqrt(VecF a) { return (VecF)_mm256_sqrt_ps((__m256)a); }
+__attribute__((always_inline)) inline VecF round_even(VecF a) {
     return (VecF)_mm256_round_ps((__m256)a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
-inline VecF floor(VecF a) {
+__attribute__((always_inline)) inline VecF floor(VecF a) {
     return (VecF)_mm256_round_ps((__m256)a, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
 }
-inline VecF ceil(VecF a) {
+__attribute__((always_inline)) inline VecF ceil(VecF a) {
     return (VecF)_mm256_round_ps((__m256)a, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC);
 }
-inline VecF trunc(VecF a) { return (VecF)_mm256_round_ps((__m256)a, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC); }
+__attribute__((always_inline)) inline VecF trunc(VecF a) { return (VecF)_mm256_round_ps((__m256)a, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC); }
 
-inline bool all_ones(Vec<uint8_t> mask) { return _mm256_movemask_epi8((__m256i)mask) == -1; }
+__attribute__((always_inline)) inline bool all_ones(Vec<uint8_t> mask) { return _mm256_movemask_epi8((__m256i)mask) == -1; }
 
 // Stores the bytes whose mask byte is 0xff; touches no others, so that a masked store may end at the end of UB.
-inline void masked_store(uint8_t* to, Vec<uint8_t> value, Vec<uint8_t> mask) {
+__attribute__((always_inline)) inline void masked_store(uint8_t* to, Vec<uint8_t> value, Vec<uint8_t> mask) {
     const uint32_t bits = static_cast<uint32_t>(_mm256_movemask_epi8((__m256i)mask));
     if (bits == 0xffffffffu) {
         std::memcpy(to, &value, kVecBytes);

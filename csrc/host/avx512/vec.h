@@ -20,25 +20,25 @@ template <typename T, int kBytes = kVecBytes>
 using Vec = typename VecOf<T, kBytes>::type;
 using VecF = Vec<float>;
 
-inline VecF fma(VecF a, VecF b, VecF c) { return (VecF)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c); }
-inline VecF sqrt(VecF a) { return (VecF)_mm512_sqrt_ps((__m512)a); }
-inline VecF round_even(VecF a) {
+__attribute__((always_inline)) inline VecF fma(VecF a, VecF b, VecF c) { return (VecF)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c); }
+__attribute__((always_inline)) inline VecF sqrt(VecF a) { return (VecF)_mm512_sqrt_ps((__m512)a); }
+__attribute__((always_inline)) inline VecF round_even(VecF a) {
     return (VecF)_mm512_roundscale_ps((__m512)a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
-inline VecF floor(VecF a) {
+__attribute__((always_inline)) inline VecF floor(VecF a) {
     return (VecF)_mm512_roundscale_ps((__m512)a, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
 }
-inline VecF ceil(VecF a) {
+__attribute__((always_inline)) inline VecF ceil(VecF a) {
     return (VecF)_mm512_roundscale_ps((__m512)a, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC);
 }
-inline VecF trunc(VecF a) {
+__attribute__((always_inline)) inline VecF trunc(VecF a) {
     return (VecF)_mm512_roundscale_ps((__m512)a, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
 }
 
-inline bool all_ones(Vec<uint8_t> mask) { return _mm512_movepi8_mask((__m512i)mask) == ~uint64_t{0}; }
+__attribute__((always_inline)) inline bool all_ones(Vec<uint8_t> mask) { return _mm512_movepi8_mask((__m512i)mask) == ~uint64_t{0}; }
 
 // Stores the bytes whose mask byte is 0xff; touches no others, so that a masked store may end at the end of UB.
-inline void masked_store(uint8_t* to, Vec<uint8_t> value, Vec<uint8_t> mask) {
+__attribute__((always_inline)) inline void masked_store(uint8_t* to, Vec<uint8_t> value, Vec<uint8_t> mask) {
     const __mmask64 bits = _mm512_movepi8_mask((__m512i)mask);
     if (bits == ~uint64_t{0}) {  // a plain store can forward to a later load, a masked one cannot
         std::memcpy(to, &value, kVecBytes);
