@@ -137,7 +137,7 @@ ASCEND_SIM_INSTRUCTION void asc_vf_call(cce::dim3 threads, Args... arguments) {
 }
 
 // What the statements behind it cost each thread that passes: operations, and bytes of global memory. Inserted into generated
-// text (ascend_sim/tilelang/simt_cost.py); without it a thread is charged a fixed amount.
+// text (ascend_sim/toolkit/simt_cost.py); without it a thread is charged a fixed amount.
 #define ASC_SIMT_COST(operation_count, gm_byte_count)                    \
     (ascend::isa::simt.counts.operations += uint64_t{operation_count}, \
      ascend::isa::simt.counts.gm_bytes += uint64_t{gm_byte_count})
