@@ -45,12 +45,15 @@ def transform_sf_into_required_layout(sf, mn, k, recipe, num_groups=None, is_sfa
         keeps = limits.check_transform_values(door, sf, chosen, disable_ue8m0_cast, gaps)
     door.close()
 
+    tensors = {"sf": sf} | ({} if psum_layout is None else {"psum_layout": psum_layout})
     if keeps:
+        if not settings.deep_gemm.dry_run:
+            backends.check_tensors(door.function, tensors)
         return sf
     result = limits.transformed(mn, k, chosen, sf, disable_ue8m0_cast)
     if result.numel() == 0 or settings.deep_gemm.dry_run:
         return result
-    backends.check_tensors(door.function, {"sf": sf} | ({} if psum_layout is None else {"psum_layout": psum_layout}))
+    backends.check_tensors(door.function, tensors)
     if limits.is_transformed(sf, mn, k, chosen):
         return sf
     run = backends.operation("deep_gemm", "transform_sf", "transform_sf_into_required_layout")
