@@ -165,9 +165,9 @@ _variable("ASCEND_SIM_THREADS", "0", _integer(0, 4096), "0 (one for each usable 
 _variable("ASCEND_SIM_HOST_ISA", "auto", _one_of(*HOST_ISAS), ", ".join(HOST_ISAS),
           "host SIMD level; a level that this CPU lacks is an error")
 _variable("ASCEND_SIM_CHECK", "none", _checks, "none, or a list of races, memory, schedule:<seed>",
-          "extra checks of kernels")
+          "extra checks of kernels; so far memory alone has an effect")
 _variable("ASCEND_SIM_SHIMS", "none", _shims, "none, or a list of " + ", ".join(SHIMS),
-          "stand-ins for modules that existing code imports")
+          "stand-ins for modules that existing code imports; so far toolkit alone has an effect")
 _variable("ASCEND_SIM_CACHE_DIR", "~/.cache/ascend-sim", _folder, "a folder",
           "where kernels compiled at run time are kept")
 _variable("ASCEND_SIM_CXX", "auto", _command, "auto (CXX if set, else g++, clang++ or c++, whichever is there and new enough), or a command",

@@ -108,7 +108,7 @@ class Summary(NamedTuple):
 
 
 def summary() -> Summary:
-    """What is in the cache now, for `ascend-sim cache`."""
+    """What is in the cache now."""
     kernels = others = size = 0
     for path in _entries():
         if path.parent.name == "jit" and not path.name.startswith("prefix-"):

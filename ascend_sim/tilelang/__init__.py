@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """TileLang on the emulated chip: with this imported, `@tilelang.jit(target="ascend")` programs compile and run on npu tensors.
 
-    import ascend_sim.tilelang          # or ASCEND_SIM_SHIMS=toolkit, or: ascend-sim run my_kernel.py
+    import ascend_sim.tilelang          # or ASCEND_SIM_SHIMS=toolkit
 
 Nothing of TileLang is changed. It is told where its compiler is (BISHENG_HOME, ASCEND_HOME_PATH), and finds libascendcl.so and
 torch_npu loaded already. docs/tilelang.md leads from installation to a timeline.
