@@ -15,8 +15,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 OURS = ("tests/isa/programs", "tests/tilelang", "examples/tilelang")
-# Not a construct of a program: classes of frames, and what only a compiler pass or a debugger of TileLang calls.
-NOT_FOR_PROGRAMS = {"CubeFrame", "VectorFrame", "SimdVFFrame", "SimtVFFrame", "AscendBaseTileScheduler"}
+# Not a construct of a program: classes of what a construct gives (frames, two results), and the base of the tile schedulers.
+NOT_FOR_PROGRAMS = {"CubeFrame", "VectorFrame", "SimdVFFrame", "SimtVFFrame", "AscendBaseTileScheduler", "SimdPair"}
 
 
 def constructs() -> dict[str, str]:
@@ -29,7 +29,7 @@ def constructs() -> dict[str, str]:
         if module.startswith("tilelang.ascend") and name not in NOT_FOR_PROGRAMS:
             found[f"T.{name}"] = module
     for name, function in vars(language.simd).items():
-        if callable(function) and not name.startswith("_") and getattr(function, "__module__", "") == language.simd.__name__:
+        if callable(function) and not name.startswith("_") and name not in NOT_FOR_PROGRAMS and getattr(function, "__module__", "") == language.simd.__name__:
             found[f"T.simd.{name}"] = language.simd.__name__
     return found
 
@@ -57,21 +57,26 @@ def programs() -> dict[str, set[str]]:
     return found
 
 
+def users() -> dict[str, list[str]]:
+    """Construct -> the programs that use it; those of the wheel begin with "wheel:"."""
+    by_program = programs()
+    return {name: [program for program, names in by_program.items() if name in names] for name in sorted(constructs())}
+
+
+def unused() -> list[str]:
+    """Constructs that no program of ours uses."""
+    return [name for name, found in users().items() if all(user.startswith("wheel:") for user in found)]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--all", action="store_true", help="list every construct with the programs that use it")
-    chosen = parser.parse_args()
-    by_program = programs()
-    unused = []
-    for name in sorted(constructs()):
-        users = [program for program, names in by_program.items() if name in names]
-        own = [user for user in users if not user.startswith("wheel:")]
-        if chosen.all:
-            print(f"{name:32} {', '.join(own) or '-'}; {len(users) - len(own)} kernels of tile-kernels")
-        if not users:
-            unused.append(name)
-    if unused:
-        sys.exit(f"used by no checked program: {', '.join(unused)}")
+    if parser.parse_args().all:
+        for name, found in users().items():
+            own = [user for user in found if not user.startswith("wheel:")]
+            print(f"{name:32} {', '.join(own) or '-'}; {len(found) - len(own)} kernels of tile-kernels")
+    if missing := unused():
+        sys.exit(f"used by no checked program: {', '.join(missing)}")
 
 
 if __name__ == "__main__":

@@ -227,6 +227,7 @@ ASC_TAG(PART_P2, PartControl, 2);
 ASC_TAG(PART_P3, PartControl, 3);
 ASC_TAG(MODE_ZEROING, ModeControl, 0);
 ASC_TAG(MODE_MERGING, ModeControl, 1);
+ASC_TAG(MODE_STORED, ModeControl, 2);  // of a squeeze: what it always does here
 ASC_TAG(LOWER, HalfControl, 0);
 ASC_TAG(HIGHER, HalfControl, 1);
 ASC_TAG(INC_ORDER, OrderControl, 0);

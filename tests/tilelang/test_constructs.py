@@ -12,18 +12,18 @@ pytestmark = pytest.mark.tilelang
 
 
 @pytest.fixture(scope="module")
-def constructs(tilelang):
-    spec = importlib.util.spec_from_file_location("tilelang_test_constructs", Path(__file__).with_name("constructs.py"))
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def constructs(load_programs):
+    return load_programs("constructs")
 
 
-def unwritten(*shape, dtype):
-    return torch.full(shape, -1, dtype=torch.int8).repeat_interleave(dtype.itemsize, -1).view(dtype).npu()
+def test_every_construct_of_the_ascend_language_is_in_a_checked_program(tilelang):
+    spec = importlib.util.spec_from_file_location("tilelang_constructs", Path(__file__).parents[2] / "scripts" / "tilelang_constructs.py")
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    assert len(script.constructs()) > 130 and script.unused() == []
 
 
-def test_simd_values(constructs):
+def test_simd_values(constructs, unwritten):
     random = np.random.default_rng(1)
     f = random.standard_normal((2, 64)).astype(np.float32)
     u = random.integers(0, 2**32, (2, 64), dtype=np.uint32)
@@ -74,7 +74,7 @@ def test_simd_values(constructs):
     np.testing.assert_array_equal(ho[2], b[128:])
 
 
-def test_reductions(constructs):
+def test_reductions(constructs, unwritten):
     x, i = torch.randn(8, 64), torch.randint(-1000, 1000, (8, 64), dtype=torch.int32)
     fo, io = unwritten(5, 8, dtype=torch.float32), unwritten(3, 8, dtype=torch.int32)
     constructs.reductions()(x.npu(), i.npu(), fo, io)
@@ -86,7 +86,7 @@ def test_reductions(constructs):
 
 
 @pytest.mark.parametrize("mode, tolerance", [(None, 1e-6), ("nearest_even", 2**-10)])
-def test_gemm_in_fp32_and_hf32(constructs, mode, tolerance):
+def test_gemm_in_fp32_and_hf32(constructs, unwritten, mode, tolerance):
     m, n, k = 256, 384, 128
     a, b = torch.randn(m, k), torch.randn(n, k)
     c = unwritten(m, n, dtype=torch.float32)
@@ -96,7 +96,7 @@ def test_gemm_in_fp32_and_hf32(constructs, mode, tolerance):
     assert error <= tolerance and (mode is None or error > 1e-6)
 
 
-def test_thread_indices_and_printing(constructs, capfd):
+def test_thread_indices_and_printing(constructs, unwritten, capfd):
     x = unwritten(256, dtype=torch.int32)
     constructs.threads()(x)
     t = torch.arange(256)

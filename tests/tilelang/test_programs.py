@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Do TileLang programs run as they are? Both execution backends, sources, caches, devices, streams, profilers, the autotuner."""
 
-import importlib.util
 import os
 import subprocess
 import sys
@@ -15,11 +14,8 @@ HERE = Path(__file__).parent
 
 
 @pytest.fixture(scope="module")
-def programs(tilelang):
-    spec = importlib.util.spec_from_file_location("tilelang_test_programs", HERE / "programs.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def programs(load_programs):
+    return load_programs("programs")
 
 
 @pytest.fixture(scope="module")
