@@ -58,7 +58,7 @@ sanitize-quick: build
 	@FUZZ_CALLS=$(or $(FUZZ_CALLS),200) $(RUN) scripts/sanitize.py --quick --jobs $(JOBS) $(PYTEST_ARGS)
 
 bench: build
-	@$(RUN) benchmarks/bench_deep_gemm.py $(BENCH_ARGS)
+	@$(RUN) -m ascend_sim bench $(BENCH_ARGS)
 
 speed: build
 	@$(RUN) benchmarks/host_speed.py $(BENCH_ARGS)

@@ -5,8 +5,9 @@ Values are read at the call, not at import, so that a process may set them any t
 docs/env.md says which are only looked at once. C++ never reads the environment: it is handed these values.
 """
 
+import difflib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,19 +32,29 @@ def _variable(name: str, default: str, parse: Callable[[str], object], accepted:
     VARIABLES[name] = Variable(name, default, parse, accepted, meaning)
 
 
-def value(name: str):
+def value(name: str, environment: Mapping[str, str] = os.environ):
     """The parsed value of one variable; an error that names what is accepted if it cannot be parsed."""
     variable = VARIABLES[name]
-    text = os.environ.get(name, "").strip()
-    if not text and name.startswith("DG_JIT_"):     # every DG_JIT_X falls back to DJ_JIT_X, deep_gemm.md 18.1
-        text = os.environ.get("DJ_JIT_" + name.removeprefix("DG_JIT_"), "").strip()
-    if not text and name == "ASCEND_HOME_PATH":
-        text = os.environ.get("ASCEND_TOOLKIT_HOME", "").strip()
+    text, _ = _said(name, environment)
     try:
         return variable.parse(text or variable.default)
     except ValueError as error:
         detail = f" ({error})" if str(error) else ""
         raise ValueError(f"{name}={text!r} is not understood{detail}; accepted: {variable.accepted}.") from None
+
+
+def _said(name: str, environment: Mapping[str, str]) -> tuple[str, str]:
+    """What the environment says, and in which variable; two empty texts if it says nothing."""
+    for spelling in (name, *_other_names(name)):
+        if text := environment.get(spelling, "").strip():
+            return text, spelling
+    return "", ""
+
+
+def _other_names(name: str) -> tuple[str, ...]:
+    if name.startswith("DG_JIT_"):                  # every DG_JIT_X falls back to DJ_JIT_X, deep_gemm.md 18.1
+        return ("DJ_JIT_" + name.removeprefix("DG_JIT_"),)
+    return ("ASCEND_TOOLKIT_HOME",) if name == "ASCEND_HOME_PATH" else ()
 
 
 # Parsers. Each takes the stripped text and raises ValueError, with a detail where that helps.
@@ -105,22 +116,15 @@ def _shims(text: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Checks:
-    races: bool = False
     memory: bool = False
-    schedule_seed: int | None = None    # None: program order
 
 
 def _checks(text: str) -> Checks:
-    chosen = {}
-    for part in [] if text == "none" else text.split(","):
-        word, colon, seed = part.strip().partition(":")
-        if word in ("races", "memory") and not colon:
-            chosen[word] = True
-        elif word == "schedule" and seed.isdigit():
-            chosen["schedule_seed"] = int(seed)
-        else:
-            raise ValueError(f"unknown: {part.strip()!r}")
-    return Checks(**chosen)
+    names = [] if text == "none" else [part.strip() for part in text.split(",")]
+    unknown = [name for name in names if name not in Checks.__dataclass_fields__]
+    if unknown:
+        raise ValueError(f"there is no check {', '.join(map(repr, unknown))}")
+    return Checks(**dict.fromkeys(names, True))
 
 
 def _devices(text: str) -> tuple[int, ...] | None:
@@ -146,6 +150,14 @@ def _folder(text: str) -> Path:
     return Path(text).expanduser()
 
 
+def _folder_or_none(text: str) -> Path | None:
+    if text == "none":
+        return None
+    if not Path(text).is_dir():
+        raise ValueError("not a folder")
+    return Path(text).absolute()
+
+
 _variable("ASCEND_SIM_BACKEND", "ascend", _name, "ascend, torch, cuda, cuda:sm90, cuda:sm100, or the name of an installed plug-in (entry-point group ascend_sim.backends)",
           "which implementation the packages use")
 _variable("ASCEND_SIM_MODE", "full", _one_of(*MODES), ", ".join(MODES),
@@ -164,14 +176,18 @@ _variable("ASCEND_SIM_THREADS", "0", _integer(0, 4096), "0 (one for each usable 
           "host threads that run the emulated cores; never changes results")
 _variable("ASCEND_SIM_HOST_ISA", "auto", _one_of(*HOST_ISAS), ", ".join(HOST_ISAS),
           "host SIMD level; a level that this CPU lacks is an error")
-_variable("ASCEND_SIM_CHECK", "none", _checks, "none, or a list of races, memory, schedule:<seed>",
-          "extra checks of kernels; so far memory alone has an effect")
+_variable("ASCEND_SIM_CHECK", "none", _checks, "none or memory",
+          "memory: kernels given as text report accesses out of range and undefined data that leaves UB")
 _variable("ASCEND_SIM_SHIMS", "none", _shims, "none, or a list of " + ", ".join(SHIMS),
           "stand-ins for modules that existing code imports; so far toolkit alone has an effect")
 _variable("ASCEND_SIM_CACHE_DIR", "~/.cache/ascend-sim", _folder, "a folder",
           "where kernels compiled at run time are kept")
 _variable("ASCEND_SIM_CXX", "auto", _command, "auto (CXX if set, else g++, clang++ or c++, whichever is there and new enough), or a command",
           "which C++ compiler kernels given as text are compiled with")
+_variable("ASCEND_SIM_TRACE", "none", _folder_or_none, "none, or a folder that exists",
+          "every process that uses npu leaves a record of each launch there; `ascend-sim trace` sets it")
+_variable("ASCEND_SIM_TRACE_TIMELINE", "0", _flag, "0 or 1",
+          "1: those records have the times of every instruction, too")
 _variable("ASCEND_SIM_AUTOLOAD", "1", _flag, "0 or 1",
           "0: `import torch` does not make the device npu available")
 _variable("DG_JIT_LAUNCH_TIMEOUT", "300", _integer(0, 10**9), "whole seconds, 0 for no limit",
@@ -241,6 +257,11 @@ def cxx() -> str | None:
     return value("ASCEND_SIM_CXX")
 
 
+def trace() -> tuple[Path | None, bool]:
+    """(folder that takes a record of each launch, with the times of every instruction?)"""
+    return value("ASCEND_SIM_TRACE"), value("ASCEND_SIM_TRACE_TIMELINE")
+
+
 def autoload() -> bool:
     return value("ASCEND_SIM_AUTOLOAD")
 
@@ -268,10 +289,10 @@ def ascend_home() -> str:
     return value("ASCEND_HOME_PATH")
 
 
-def devices() -> tuple[int, ...]:
+def devices(environment: Mapping[str, str] = os.environ) -> tuple[int, ...]:
     """Physical numbers of the visible devices; npu:i is the i-th of them."""
-    count = value("ASCEND_SIM_DEVICES")
-    visible = value("ASCEND_RT_VISIBLE_DEVICES")
+    count = value("ASCEND_SIM_DEVICES", environment)
+    visible = value("ASCEND_RT_VISIBLE_DEVICES", environment)
     if visible is None:
         return tuple(range(count))
     beyond = [number for number in visible if number >= count]
@@ -286,3 +307,70 @@ def announce_toolkit(folder: Path) -> None:
     for name in ("BISHENG_HOME", "ASCEND_HOME_PATH"):
         if not os.environ.get(name):
             os.environ[name] = str(folder)
+
+
+# What the command line shows and passes on.
+
+@dataclass(frozen=True)
+class Setting:
+    """One variable as it stands. text: in the environment, or the default    origin: the variable that says it, or "default" """
+
+    name: str
+    text: str
+    default: str
+    origin: str
+    problem: str | None
+
+
+def settings() -> list[Setting]:
+    """Every variable, good or bad."""
+    found = []
+    for name, variable in VARIABLES.items():
+        text, origin = _said(name, os.environ)
+        if name == "ASCEND_SIM_CXX" and text in ("", "auto") and foreign("CXX").strip():
+            text, origin = foreign("CXX").strip(), "CXX"
+        found.append(Setting(name, text or variable.default, variable.default, origin or "default", _problem(name, os.environ)))
+    return found
+
+
+def problems(names: Iterable[str] = VARIABLES.keys(), environment: Mapping[str, str] = os.environ) -> list[str]:
+    """A sentence for each variable whose value is not accepted, and for those that do not fit together."""
+    chosen = list(names)
+    found = [problem for name in chosen if (problem := _problem(name, environment))]
+    if not found and {"ASCEND_SIM_DEVICES", "ASCEND_RT_VISIBLE_DEVICES"} <= set(chosen):
+        try:
+            devices(environment)
+        except ValueError as error:
+            found.append(str(error))
+    return found
+
+
+def check() -> None:
+    """Called when a device is first needed: all that is wrong with the emulator's own variables, in one ValueError."""
+    found = problems(name for name in VARIABLES if name.startswith("ASCEND_"))
+    if found:
+        raise ValueError("\n".join(found))
+
+
+def _problem(name: str, environment: Mapping[str, str]) -> str | None:
+    try:
+        value(name, environment)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def unknown() -> dict[str, str | None]:
+    """Variables that look like ours and are not -> the name that may be meant."""
+    names = [name for name in os.environ if name.startswith("ASCEND_SIM_") and name not in VARIABLES]
+    return {name: next(iter(difflib.get_close_matches(name, VARIABLES, 1, 0.8)), None) for name in sorted(names)}
+
+
+def foreign(name: str) -> str:
+    """A variable that belongs to somebody else, as text; empty if it is not set."""
+    return os.environ.get(name, "")
+
+
+def environment_of_children(changes: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a process to be started: this one's, and these variables."""
+    return {**os.environ, **changes}

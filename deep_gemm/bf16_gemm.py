@@ -20,7 +20,7 @@ def bf16_gemm_nt(a, b, d, c=None, compiled_dims="nk", alpha=None, epilogue=None)
     alpha, epilogue: a factor on the fp32 sum, given by either (deep_gemm.epilogue.Alpha); not by both
     Edges: m or n = 0 writes nothing; k = 0 gives d = c, or zeros. No size has to be a multiple of anything.
     Values: exact products, fp32 sums, times alpha in fp32, round to nearest even; with c, a second rounding in d's dtype (the chip adds there).
-    Time: 4096 MAC/cycle/core; see benchmarks/deep_gemm/bf16_gemm.py.
+    Time: 4096 MAC/cycle/core; see ascend_sim/bench/deep_gemm/bf16_gemm.py.
     Parity: a tensor whose two strides are both 1 warns (the Ascend library refuses it as ambiguous); it is taken as K-major.
     Raises: ValueError for shapes, strides and devices, TypeError for types, before d is touched.
     Source: DeepGEMM-Ascend 0.1.0; docs/deep_gemm.md, "Dense GEMM".

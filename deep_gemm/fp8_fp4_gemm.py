@@ -34,7 +34,7 @@ def fp8_fp4_gemm_nt(a, b, d, c=None, recipe=None, recipe_a=None, recipe_b=None, 
        FP4 data is even; what lies beyond k counts as 0.
     Values: exact products, fp32 sums, times alpha in fp32, round to nearest even; with c, a second rounding in d's dtype (the chip adds there).
     Time: 8192 MAC/cycle/core, FP4 x FP4 16384; FP8 x FP4 as FP8 x FP8, its B expanded by vector cores. Before it a launch of the
-       scale transform, unless sf is in its result's layout. See benchmarks/deep_gemm/fp8_fp4_gemm.py; published times are without the transform.
+       scale transform, unless sf is in its result's layout. See ascend_sim/bench/deep_gemm/fp8_fp4_gemm.py; published times are without the transform.
     Parity: what only CUDA takes works with a warning (docs/parity.md): gran_k = 128, also with fp32 scales that are no powers of two, int32 scales,
        CUDA's default recipe where only it fits, FP4 x FP8, two unit strides (K-major), data of dtype float4_e2m1fn_x2.
     Raises: ValueError for shapes, strides, recipes, scale values and devices, TypeError for types, before d is touched.

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ascend_sim.errors import CompileError
-from ascend_sim.jit import disk_cache, host_compiler
+from ascend_sim.jit import built, disk_cache, host_compiler
 
 if TYPE_CHECKING:
     from ascend_sim.jit.kernel import Kernel
@@ -104,6 +104,7 @@ def build_library(source: str, file_name: str | None, kernels: Iterable[str], *,
     prefix: what many texts include first, includes that may be repeated; precompiled    hashed: the part of an include folder that texts can see
     libraries: of this package, to link besides ascend_sim    other arguments, errors: as of compile()
     """
+    built.check()
     compiler = host_compiler.find()
     level = host_compiler.level()
     folders = [Path(path).resolve() for path in include_dirs]

@@ -38,6 +38,15 @@ def register(module_name: str) -> None:
     multiprocessing.install()
     distributed.install()
     dynamo.install()
+    _start_trace()
+
+
+def _start_trace() -> None:
+    """ASCEND_SIM_TRACE: launches of this process, and of those forked from it, leave a record in that folder. Never ends."""
+    from ascend_sim import _C, config
+    folder, timeline = config.trace()
+    if folder is not None:
+        _C.profile_begin_log(str(folder), timeline)
 
 
 def chip():
@@ -49,6 +58,7 @@ def chip():
 def configure() -> None:
     """Called by the native part when a device is first needed. A wrong setting raises here, at that use."""
     from ascend_sim import _C, config, modes
+    config.check()
     emulated = chip()
     _C.set_chip(emulated.name, emulated.flat())
     _C.set_core_count(int(emulated["cores.ai_cores"]))

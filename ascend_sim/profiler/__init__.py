@@ -116,7 +116,7 @@ class profile:
         """In launch order; inside the `with` block, those so far."""
         if self._records is not None:
             return self._records
-        records = [_record(fields) for fields in self._fields()]
+        records = [record_of(fields) for fields in self._fields()]
         if not self._is_open:
             self._records = records
         return records
@@ -173,7 +173,8 @@ def table(records: list[LaunchRecord]) -> str:
     return "\n".join(lines)
 
 
-def _record(fields: dict) -> LaunchRecord:
+def record_of(fields: dict) -> LaunchRecord:
+    """A launch as csrc/chip/profile_text.h writes it."""
     is_timed = fields["is_timed"]
 
     def uses(kind: str, cores: int) -> dict[str, PipeUse]:

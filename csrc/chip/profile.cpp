@@ -3,8 +3,6 @@
 #include "chip/profile.h"
 
 #include <atomic>
-#include <cmath>
-#include <cstdio>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -13,6 +11,8 @@
 #include "chip/device.h"
 #include "chip/fault.h"
 #include "chip/launch.h"
+#include "chip/launch_log.h"
+#include "chip/profile_text.h"
 #include "chip/timeline.h"
 
 namespace ascend {
@@ -23,6 +23,7 @@ struct Profile {
     bool is_open = true, keeps_timeline = false;
     size_t entries = 0;
     std::vector<LaunchProfile> launches;
+    std::unique_ptr<LaunchLog> log;     // if there is one, launches go there instead
 };
 
 std::mutex profiles_mutex;
@@ -89,141 +90,18 @@ void add_timeline(const LaunchTrace& trace, const ReplayResult& result, LaunchPr
         }
 }
 
-// ---- text -----------------------------------------------------------------------------------------------------------
-
-std::string quoted(const std::string& text) {
-    std::string out = "\"";
-    for (const char c : text) {
-        if (c == '"' || c == '\\') (out += '\\') += c;
-        else if (static_cast<unsigned char>(c) < 0x20) out += format("\\u%04x", c);
-        else out += c;
-    }
-    return out + '"';
-}
-
-std::string number(double value) { return std::isfinite(value) ? format("%.17g", value) : "null"; }
-
-std::string pipes_json(const PipeTotals* totals) {
-    std::string out = "{";
-    for (int pipe = 0; pipe < kPipes; ++pipe)
-        out += format("%s\"%s\":{\"busy_cycles\":%s,\"wait_cycles\":%s,\"instructions\":%llu}", pipe ? "," : "",
-                      pipe_name(static_cast<Pipe>(pipe)), number(totals[pipe].busy_cycles).c_str(),
-                      number(totals[pipe].wait_cycles).c_str(),
-                      static_cast<unsigned long long>(totals[pipe].instructions));
-    return out + "}";
-}
-
-std::string launch_json(const LaunchProfile& l) {
-    std::string out = "{";
-    const auto text = [&](const char* name, const std::string& value) {
-        out += (out.size() > 1 ? "," : "") + quoted(name) + ":" + value;
-    };
-    const auto count = [&](const char* name, uint64_t value) { text(name, std::to_string(value)); };
-    text("name", quoted(l.name));
-    text("detail", quoted(l.detail));
-    text("chip", quoted(l.chip));
-    text("device", std::to_string(l.device));
-    text("stream", std::to_string(l.stream));
-    text("blocks", std::to_string(l.blocks));
-    text("aics", std::to_string(l.aics));
-    text("aivs", std::to_string(l.aivs));
-    text("is_estimate", l.is_estimate ? "true" : "false");
-    text("is_timed", l.is_timed ? "true" : "false");
-    text("start_us", number(l.start_us));
-    text("simulated_us", number(l.simulated_us));
-    text("launch_us", number(l.launch_us));
-    text("host_us", number(l.host_us));
-    text("clock_hz", number(l.clock_hz));
-    text("total_cycles", number(l.total_cycles));
-    text("aic", pipes_json(l.aic));
-    text("aiv", pipes_json(l.aiv));
-    count("gm_read_bytes", l.gm_read_bytes);
-    count("gm_written_bytes", l.gm_written_bytes);
-    count("l2_bytes", l.l2_bytes);
-    count("hbm_read_bytes", l.hbm_read_bytes);
-    count("hbm_written_bytes", l.hbm_written_bytes);
-    text("macs", number(l.macs));
-    text("flops", number(l.flops));
-    count("records", l.records);
-    text("has_timeline", l.has_timeline ? "true" : "false");
-    return out + "}";
-}
-
-class ChromeTrace {
-public:
-    explicit ChromeTrace(const std::string& path) : path_(path), file_(std::fopen(path.c_str(), "w"), &std::fclose) {
-        if (!file_) fail();
-        put("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
-    }
-    void name_process(int process, const std::string& name) {
-        event(format("{\"ph\":\"M\",\"pid\":%d,\"name\":\"process_name\",\"args\":{\"name\":%s}}", process,
-                     quoted(name).c_str()));
-        event(format("{\"ph\":\"M\",\"pid\":%d,\"name\":\"process_sort_index\",\"args\":{\"sort_index\":%d}}", process,
-                     process));
-    }
-    void name_thread(int process, int thread, const std::string& name) {
-        event(format("{\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"name\":\"thread_name\",\"args\":{\"name\":%s}}", process,
-                     thread, quoted(name).c_str()));
-    }
-    void span(int process, int thread, const std::string& name, double start_us, double us, const std::string& args) {
-        event(format("{\"ph\":\"X\",\"pid\":%d,\"tid\":%d,\"name\":%s,\"ts\":%.4f,\"dur\":%.4f,\"args\":{%s}}", process,
-                     thread, quoted(name).c_str(), start_us, us, args.c_str()));
-    }
-    void finish() {
-        put("\n]}\n");
-        if (std::ferror(file_.get()) || std::fflush(file_.get())) fail();
-    }
-
-private:
-    void event(const std::string& text) {
-        put(is_first_ ? "\n" : ",\n");
-        put(text);
-        is_first_ = false;
-    }
-    void put(const std::string& text) { std::fwrite(text.data(), 1, text.size(), file_.get()); }
-    [[noreturn]] void fail() const { throw std::runtime_error("cannot write " + path_); }
-
-    std::string path_;
-    std::unique_ptr<FILE, int (*)(FILE*)> file_;
-    bool is_first_ = true;
-};
-
-constexpr int kProcessesPerDevice = 1000;
-
-void write_launch(ChromeTrace& out, const LaunchProfile& l, std::map<int, bool>& named) {
-    const int device_process = l.device * kProcessesPerDevice;
-    if (!named[device_process]) {
-        named[device_process] = true;
-        out.name_process(device_process, format("npu:%d kernels", l.device));
-        out.name_thread(device_process, static_cast<int>(l.stream),
-                        format("stream %lld", static_cast<long long>(l.stream)));
-    }
-    out.span(device_process, static_cast<int>(l.stream), l.name, l.start_us, l.simulated_us,
-             format("\"estimate\":%s,\"blocks\":%d,\"host_us\":%.1f",
-                    l.is_estimate ? "true" : "false", l.blocks, l.host_us));
-    for (const TimelineEntry& entry : l.timeline) {
-        const int kind = static_cast<int>(entry.core);
-        const int process = device_process + 1 + entry.ai_core * 3 + kind;
-        if (!named[process]) {
-            named[process] = true;
-            out.name_process(process, format("npu:%d core %d %s", l.device, entry.ai_core, core_kind_name(entry.core)));
-            for (int pipe = 0; pipe < kPipes; ++pipe)
-                out.name_thread(process, pipe, pipe_name(static_cast<Pipe>(pipe)));
-        }
-        const int thread = entry.pipe == Pipe::all ? 0 : static_cast<int>(entry.pipe);
-        out.span(process, thread, op_info(entry.op).name, l.start_us + entry.start_us, entry.end_us - entry.start_us,
-                 format("\"path\":\"%s\",\"amount\":%u", path_name(entry.path), entry.amount));
-    }
-}
-
 }  // namespace
 
 // ---- open profiles --------------------------------------------------------------------------------------------------
 
-int profile_begin(bool timeline) {
+int profile_begin(bool timeline) { return profile_begin_log("", timeline); }
+
+int profile_begin_log(const std::string& folder, bool timeline) {
     std::lock_guard lock(profiles_mutex);
     static int last = 0;
-    profiles()[++last].keeps_timeline = timeline;
+    Profile& profile = profiles()[++last];
+    profile.keeps_timeline = timeline;
+    if (!folder.empty()) profile.log = std::make_unique<LaunchLog>(folder);
     if (open_profiles++ == 0) ascend::timeline().set_observer(add_estimate);
     open_timelines += timeline;
     return last;
@@ -251,13 +129,15 @@ void profile_add(LaunchProfile launch) {
     std::lock_guard lock(profiles_mutex);
     for (auto& [handle, profile] : profiles()) {
         if (!profile.is_open) continue;
-        profile.launches.push_back(launch);
-        LaunchProfile& kept = profile.launches.back();
+        if (profile.log && profile.log->starts_here()) profile.entries = 0;
+        LaunchProfile kept = launch;
         if (!profile.keeps_timeline || profile.entries + kept.timeline.size() > kMaxTimelineEntries) {
             kept.timeline = {};
             kept.has_timeline = false;
         }
         profile.entries += kept.timeline.size();
+        if (profile.log) profile.log->add(kept);
+        else profile.launches.push_back(std::move(kept));
     }
 }
 
@@ -273,10 +153,7 @@ std::string profile_json(int handle) {
 
 void profile_write_chrome_trace(int handle, const std::string& path) {
     std::lock_guard lock(profiles_mutex);
-    ChromeTrace out(path);
-    std::map<int, bool> named;
-    for (const LaunchProfile& launch : profile_at(handle).launches) write_launch(out, launch, named);
-    out.finish();
+    write_chrome_trace(profile_at(handle).launches, path);
 }
 
 // ---- launches -------------------------------------------------------------------------------------------------------

@@ -58,6 +58,8 @@ constexpr size_t kMaxTimelineEntries = 2'000'000;
 // kept until forgotten, so that its timeline can still be written. With `timeline` launches also keep the
 // times of every record.
 int profile_begin(bool timeline);
+// Launches go to files of that folder as they end (csrc/chip/launch_log.h) and are not kept.
+int profile_begin_log(const std::string& folder, bool timeline);
 void profile_end(int handle);
 void profile_forget(int handle);
 bool is_profiling();

@@ -176,6 +176,7 @@ void bind_runtime(py::module_& module) {
 
     // Profiles: kept by handle, read as one JSON array (csrc/chip/profile.h); ascend_sim.profiler is the front end.
     module.def("profile_begin", profile_begin, py::arg("timeline") = false);
+    module.def("profile_begin_log", profile_begin_log, py::arg("folder"), py::arg("timeline") = false);
     module.def("profile_end", profile_end, py::arg("handle"));
     module.def("profile_json", profile_json, py::arg("handle"));
     module.def("profile_write_chrome_trace", profile_write_chrome_trace, py::arg("handle"), py::arg("path"));

@@ -11,7 +11,7 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "env.md"
 
 @pytest.fixture(autouse=True)
 def clean(monkeypatch):
-    for name in (*config.VARIABLES, "DJ_JIT_LAUNCH_TIMEOUT"):
+    for name in (*config.VARIABLES, "DJ_JIT_LAUNCH_TIMEOUT", "ASCEND_TOOLKIT_HOME", "CXX"):
         monkeypatch.delenv(name, raising=False)
 
 
@@ -28,7 +28,7 @@ def test_defaults():
     ("ASCEND_SIM_MODE", "timing", config.mode, "timing"),
     ("ASCEND_SIM_HBM_GB", "0.5", config.hbm_bytes, 2**29),
     ("ASCEND_SIM_THREADS", "7", config.threads, 7),
-    ("ASCEND_SIM_CHECK", "races,schedule:42", config.checks, config.Checks(races=True, schedule_seed=42)),
+    ("ASCEND_SIM_CHECK", "memory", config.checks, config.Checks(memory=True)),
     ("ASCEND_SIM_SHIMS", "torch_npu, cuda", config.shims, ("torch_npu", "cuda")),
     ("ASCEND_RT_VISIBLE_DEVICES", "6,0-2", config.devices, (6, 0, 1, 2)),
     ("DG_JIT_LAUNCH_TIMEOUT", "0", config.launch_timeout_s, 0),
@@ -48,8 +48,9 @@ def test_accepts(monkeypatch, name, text, read, expected):
     ("ASCEND_SIM_DEVICES", "0", "outside 1..1024"),
     ("ASCEND_SIM_THREADS", "two", "not a whole number"),
     ("ASCEND_SIM_HOST_ISA", "sse", "portable, avx2, avx512, amx, neon"),
-    ("ASCEND_SIM_CHECK", "races,luck", "unknown: 'luck'"),
-    ("ASCEND_SIM_CHECK", "schedule", "schedule:<seed>"),
+    ("ASCEND_SIM_CHECK", "races", "there is no check 'races'); accepted: none or memory"),
+    ("ASCEND_SIM_CHECK", "memory, schedule:3", "there is no check 'schedule:3'"),
+    ("ASCEND_SIM_TRACE", "/nowhere/at/all", "not a folder"),
     ("ASCEND_SIM_SHIMS", "torch_npu,npu", "unknown: 'npu'"),
     ("ASCEND_RT_VISIBLE_DEVICES", "0,x", "not a device number: 'x'"),
     ("ASCEND_RT_VISIBLE_DEVICES", "1,1", "named twice"),
@@ -66,6 +67,33 @@ def test_visible_devices_must_exist(monkeypatch):
     monkeypatch.setenv("ASCEND_RT_VISIBLE_DEVICES", "3,4")
     with pytest.raises(ValueError, match="names 4; accepted: 0 to 3, since ASCEND_SIM_DEVICES is 4"):
         config.devices()
+
+
+def test_all_that_is_wrong_is_said_at_once(monkeypatch):
+    for name, text in {"ASCEND_SIM_MODE": "fast", "ASCEND_SIM_CHECK": "races", "ASCEND_RT_VISIBLE_DEVICES": "x", "WORLD_SIZE": "0"}.items():
+        monkeypatch.setenv(name, text)
+    assert [problem.partition("=")[0] for problem in config.problems()] == ["ASCEND_SIM_MODE", "ASCEND_RT_VISIBLE_DEVICES", "ASCEND_SIM_CHECK", "WORLD_SIZE"]
+    with pytest.raises(ValueError) as caught:       # what the device raises: its own variables
+        config.check()
+    assert [line.partition("=")[0] for line in str(caught.value).splitlines()] == ["ASCEND_SIM_MODE", "ASCEND_RT_VISIBLE_DEVICES", "ASCEND_SIM_CHECK"]
+
+
+def test_settings_say_where_a_value_comes_from(monkeypatch):
+    monkeypatch.setenv("ASCEND_SIM_MODE", "timing")
+    monkeypatch.setenv("DJ_JIT_LAUNCH_TIMEOUT", "9")
+    monkeypatch.setenv("CXX", "g++-12")
+    found = {setting.name: setting for setting in config.settings()}
+    assert list(found) == list(config.VARIABLES)
+    assert (found["ASCEND_SIM_MODE"].text, found["ASCEND_SIM_MODE"].origin, found["ASCEND_SIM_MODE"].default) == ("timing", "ASCEND_SIM_MODE", "full")
+    assert (found["DG_JIT_LAUNCH_TIMEOUT"].text, found["DG_JIT_LAUNCH_TIMEOUT"].origin) == ("9", "DJ_JIT_LAUNCH_TIMEOUT")
+    assert (found["ASCEND_SIM_CXX"].text, found["ASCEND_SIM_CXX"].origin) == ("g++-12", "CXX")
+    assert (found["ASCEND_SIM_CHIP"].text, found["ASCEND_SIM_CHIP"].origin) == ("950DT_9581", "default")
+
+
+def test_misspelt_variables_are_noticed(monkeypatch):
+    monkeypatch.setenv("ASCEND_SIM_BACKENDS", "torch")
+    monkeypatch.setenv("ASCEND_SIM_SOMETHING_ELSE", "1")
+    assert config.unknown() == {"ASCEND_SIM_BACKENDS": "ASCEND_SIM_BACKEND", "ASCEND_SIM_SOMETHING_ELSE": None}
 
 
 def test_document_lists_every_variable_with_its_default():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Is the simulated time of the dense GEMMs the published one? Cold L2, timing mode; the figures of benchmarks/published_performance.json."""
+"""Is the simulated time of the dense GEMMs the published one? Cold L2, timing mode; the figures of ascend_sim/bench/published_performance.json."""
 
 import statistics
 

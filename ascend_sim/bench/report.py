@@ -47,9 +47,13 @@ class Result:
         return self.measured.simulated_us / self.row.published_us - 1
 
 
+def all_published() -> list[dict]:
+    return json.loads(PUBLISHED.read_text(encoding="utf-8"))
+
+
 def published(component: str, op: str, **params) -> list[dict]:
     """The published rows of an operation whose parameters have these values."""
-    return [entry for entry in json.loads(PUBLISHED.read_text(encoding="utf-8"))
+    return [entry for entry in all_published()
             if entry["component"] == component and entry["op"] == op and all(entry["params"].get(key) == value for key, value in params.items())]
 
 

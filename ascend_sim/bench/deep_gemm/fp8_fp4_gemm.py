@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: MIT
-"""How long does fp8_fp4_gemm_nt take on the chip? `python benchmarks/deep_gemm/fp8_fp4_gemm.py [m n k [fp8|fp4 fp8|fp4]]`; without sizes,
-the published rows. The formats are those of a and b, fp8 if not given."""
+"""How long does fp8_fp4_gemm_nt take on the chip, in FP8 x FP8, FP8 x FP4 and FP4 x FP4?
+
+`python -m ascend_sim.bench.deep_gemm.fp8_fp4_gemm [m n k [fp8|fp4 fp8|fp4]]` measures a shape of one's own; the formats are those of a and b,
+fp8 if not given.
+"""
 
 import sys
-from pathlib import Path
 
-if __name__ == "__main__":
-    sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
-
+import ascend_sim.npu  # noqa: F401
 import deep_gemm
-import report
 import torch
-from gemm_rows import group_of, measure, rows
+
+from ascend_sim.bench import report
+from ascend_sim.bench.deep_gemm._gemm_rows import group_of, measure, rows
 
 PAIRS = (("fp8", "fp8"), ("fp8", "fp4"), ("fp4", "fp4"))
 

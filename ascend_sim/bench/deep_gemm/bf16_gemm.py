@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: MIT
-"""How long does bf16_gemm_nt take on the chip? `python benchmarks/deep_gemm/bf16_gemm.py [m n k]`; without sizes, the published rows."""
+"""How long does bf16_gemm_nt take on the chip?
+
+`python -m ascend_sim.bench.deep_gemm.bf16_gemm [m n k]` measures a shape of one's own.
+"""
 
 import sys
-from pathlib import Path
 
-if __name__ == "__main__":
-    sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
-
+import ascend_sim.npu  # noqa: F401
 import deep_gemm
-import report
 import torch
-from gemm_rows import group_of, measure, rows
+
+from ascend_sim.bench import report
+from ascend_sim.bench.deep_gemm._gemm_rows import group_of, measure, rows
 
 
 def run(m: int, n: int, k: int) -> report.Measured:

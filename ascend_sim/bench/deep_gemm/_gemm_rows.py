@@ -4,9 +4,10 @@
 import time
 from collections.abc import Callable
 
-import ascend_sim
 import torch
-from report import Measured, Row, published
+
+import ascend_sim
+from ascend_sim.bench.report import Measured, Row, published
 
 PEAK = (4096, 7168, 16384)
 # Fitted constants, and to which rows: docs/timing.md, "Calibration".
