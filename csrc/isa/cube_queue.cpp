@@ -3,14 +3,15 @@
 #include "isa/cube_queue.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace ascend::isa {
 
 namespace {
 
 bool same(const host::PackArgs& x, const host::PackArgs& y) {
-    return x.data == y.data && x.scale == y.scale && x.type == y.type && x.rows == y.rows && x.k == y.k &&
-           x.hf32_rounding == y.hf32_rounding;
+    return x.data == y.data && x.k_stride_bytes == y.k_stride_bytes && x.scale == y.scale && x.type == y.type &&
+           x.rows == y.rows && x.k == y.k && x.hf32_rounding == y.hf32_rounding;
 }
 
 constexpr uint32_t kEverywhere = ~0u;
@@ -40,8 +41,8 @@ CubeQueue::Panel* CubeQueue::new_panel(int64_t bytes) {
         complete();
         if (Panel* panel = reuse()) return panel;
         // Other sizes than before: begin anew, unless something must stay.
-        before_write_l1(0, kEverywhere, false);
-        for (Side side : {side_a, side_b}) before_write_l0(side, 0, kEverywhere, false);
+        unpack_l1(0, kEverywhere, false);
+        for (Side side : {side_a, side_b}) settle_l0(side);
         for (Packed& packed : packed_) release(packed.operand);
         for (auto& panel : panels_)
             if (panel->users) return nullptr;
@@ -112,6 +113,22 @@ bool CubeQueue::load_l1(const Record& record, uint32_t dst, const uint8_t* src) 
 }
 
 void CubeQueue::before_write_l1(uint32_t begin, uint32_t end, bool all) {
+    unpack_l1(begin, end, all);
+    for (Side side : {side_a, side_b})
+        for (size_t i = 0; i < loaded_[side].size();) {
+            Loaded& loaded = loaded_[side][i];
+            if (!loaded.l1_step || end <= loaded.l1 || loaded.l1_end <= begin) {
+                ++i;
+                continue;
+            }
+            copy(side, loaded);
+            loaded = loaded_[side].back();
+            loaded_[side].pop_back();
+        }
+}
+
+// Before something reads from L1, or writes to it what no load into L0 refers to: fractals again.
+void CubeQueue::unpack_l1(uint32_t begin, uint32_t end, bool all) {
     for (size_t i = 0; i < kept_.size();) {
         Kept& kept = kept_[i];
         if (end <= kept.begin || kept.end <= begin) {
@@ -152,15 +169,20 @@ bool CubeQueue::refer(Operand& operand, Side side, const LoadedFractals& load) {
 
 bool CubeQueue::load_l0(Side side, const LoadedFractals& load) {
     const uint32_t column_bytes = load.row_blocks * kFractalBytes, last = load.k_units - 1;
-    const uint32_t end = load.dst + last * load.dst_step + column_bytes;
+    const uint32_t end = load.dst + last * load.dst_step + column_bytes, l1_end = load.src + last * load.src_step + column_bytes;
     const bool is_compact = load.dst_step == column_bytes || load.k_units == 1;
     before_write_l0(side, load.dst, end, is_compact);
     Loaded loaded{{}, load.dst, end, static_cast<int>(load.row_blocks), static_cast<int>(load.k_units)};
-    const bool is_packable = load.is_bf16 && is_compact;
     if (load.is_bf16) note_side(side, load.src);
-    if (!is_packable || !refer(loaded.operand, side, load)) {
-        before_write_l1(load.src, load.src + last * load.src_step + column_bytes, false);
-        if (!is_packable || unpacked_ >= kMaxUnpacked) return false;
+    if (!load.is_bf16 || !is_compact) {
+        unpack_l1(load.src, l1_end, false);
+        if (!is_compact || load.row_blocks * load.k_units < kLeastFractals) return false;
+        loaded.l1 = load.src;
+        loaded.l1_step = std::max(load.src_step, kFractalBytes);
+        loaded.l1_end = l1_end;
+    } else if (!refer(loaded.operand, side, load)) {
+        unpack_l1(load.src, l1_end, false);
+        if (unpacked_ >= kMaxUnpacked) return false;
         const host::PackArgs args{ai_.l1.at(load.src), load.src_step, nullptr, ElementType::bf16, loaded.row_blocks * 16,
                                   loaded.k_units * 16};
         const uint64_t key = (uint64_t{4} + side) << 32 | load.src % load.src_step;
@@ -182,15 +204,24 @@ void CubeQueue::before_write_l0(Side side, uint32_t begin, uint32_t end, bool al
             ++i;
             continue;
         }
-        if (!all || loaded.begin < begin || end < loaded.end) {
-            host::unpack_bf16(l0(side).at(loaded.begin), loaded.row_blocks * int64_t{kFractalBytes}, loaded.operand.packed,
-                              side == side_b, loaded.row_blocks, loaded.k_units * 16);
-            ++unpacked_;
-        }
+        if (!all || loaded.begin < begin || end < loaded.end) copy(side, loaded);
         release(loaded.operand);
         loaded = all_loaded.back();
         all_loaded.pop_back();
     }
+}
+
+// What L0 should hold, into L0.
+void CubeQueue::copy(Side side, const Loaded& loaded) {
+    const uint32_t column_bytes = static_cast<uint32_t>(loaded.row_blocks) * kFractalBytes;
+    uint8_t* to = l0(side).at(loaded.begin);
+    if (loaded.l1_step) {
+        for (uint32_t k = 0; k < static_cast<uint32_t>(loaded.k_units); ++k)
+            std::memcpy(to + k * column_bytes, ai_.l1.at(loaded.l1 + k * loaded.l1_step), column_bytes);
+        return;
+    }
+    host::unpack_bf16(to, column_bytes, loaded.operand.packed, side == side_b, loaded.row_blocks, loaded.k_units * 16);
+    ++unpacked_;
 }
 
 // ---- M --------------------------------------------------------------------------------------------------------------
@@ -199,7 +230,7 @@ void CubeQueue::before_write_l0(Side side, uint32_t begin, uint32_t end, bool al
 bool CubeQueue::find(Operand& operand, Side side, uint32_t at, int rows, int k, ElementType type) {
     if (type != ElementType::bf16 || k % 16) return false;
     for (const Loaded& loaded : loaded_[side]) {
-        if (at < loaded.begin || loaded.end <= at || loaded.row_blocks != strips_of(rows)) continue;
+        if (loaded.l1_step || at < loaded.begin || loaded.end <= at || loaded.row_blocks != strips_of(rows)) continue;
         const uint32_t step = static_cast<uint32_t>(loaded.row_blocks) * kFractalBytes;
         const int first = static_cast<int>((at - loaded.begin) / step), last = first + k / 16;
         if ((at - loaded.begin) % step || first % 2 || last > loaded.k_units) return false;
@@ -210,6 +241,22 @@ bool CubeQueue::find(Operand& operand, Side side, uint32_t at, int rows, int k, 
         return true;
     }
     return false;
+}
+
+// Where the fractals of an operand are: at `at` of L0, put there now if need be, or still in L1.
+void CubeQueue::locate(host::PackArgs& args, Side side, uint32_t at) {
+    const int per_unit = elements_per_unit(args.type), units = (args.k + per_unit - 1) / per_unit, strips = strips_of(args.rows);
+    for (const Loaded& loaded : loaded_[side]) {
+        if (!loaded.l1_step || at < loaded.begin || loaded.end <= at || loaded.row_blocks != strips) continue;
+        const uint32_t step = static_cast<uint32_t>(strips) * kFractalBytes, first = (at - loaded.begin) / step;
+        if ((at - loaded.begin) % step || static_cast<int>(first) + units > loaded.k_units) break;
+        args.data = ai_.l1.at(loaded.l1 + first * loaded.l1_step);
+        args.k_stride_bytes = loaded.l1_step;
+        return;
+    }
+    args.data = l0(side).at(at);
+    args.k_stride_bytes = int64_t{strips} * kFractalBytes;
+    before_write_l0(side, at, at + static_cast<uint32_t>(strips * units) * kFractalBytes, false);
 }
 
 bool CubeQueue::pack(Operand& operand, Side side, const host::PackArgs& args, uint64_t key) {
@@ -248,21 +295,17 @@ bool CubeQueue::put_off(const host::MmadArgs& args) {
     const uint32_t end = l0c + static_cast<uint32_t>(strips_of(args.m) * strips_of(args.n)) * 1024;
     if (!chain_for(args, l0c, end)) complete();
     const uint64_t key = l0c;
-    Operand a, b;
-    const auto fractals = [&](Side side, uint32_t begin, int rows, int k) {
-        const int units = (k + elements_per_unit(args.a_type) - 1) / elements_per_unit(args.a_type);
-        before_write_l0(side, begin, begin + static_cast<uint32_t>(strips_of(rows) * units) * kFractalBytes, false);
+    const auto operand = [&](Side side, const uint8_t* data, const uint8_t* scale, ElementType type, int rows) {
+        Operand found;
+        const uint32_t begin = at(l0(side), data);
+        if (find(found, side, begin, rows, args.k, type)) return found;
+        host::PackArgs pack_args{nullptr, 0, scale, type, rows, args.k, args.hf32_rounding};
+        locate(pack_args, side, begin);
+        pack(found, side, pack_args, key | uint64_t{side} << 33);
+        return found;
     };
-    if (!find(a, side_a, at(ai_.l0a, args.a), args.m, args.k, args.a_type)) {
-        fractals(side_a, at(ai_.l0a, args.a), args.m, args.k);
-        pack(a, side_a, {args.a, int64_t{strips_of(args.m)} * kFractalBytes, args.a_scale, args.a_type, args.m, args.k,
-                         args.hf32_rounding}, key);
-    }
-    if (!find(b, side_b, at(ai_.l0b, args.b), args.n, args.k, args.b_type)) {
-        fractals(side_b, at(ai_.l0b, args.b), args.n, args.k);
-        pack(b, side_b, {args.b, int64_t{strips_of(args.n)} * kFractalBytes, args.b_scale, args.b_type, args.n, args.k,
-                         args.hf32_rounding}, key | uint64_t{1} << 33);
-    }
+    Operand a = operand(side_a, args.a, args.a_scale, args.a_type, args.m);
+    Operand b = operand(side_b, args.b, args.b_scale, args.b_type, args.n);
     if (!a.panel || !b.panel || !host::exact_together(a.exponent, b.exponent)) {
         release(a);
         release(b);
@@ -299,7 +342,7 @@ bool CubeQueue::put_off(const host::MmadArgs& args) {
 void CubeQueue::multiply(const host::MmadArgs& args) {
     if (put_off(args)) return;
     complete();
-    for (Side side : {side_a, side_b}) before_write_l0(side, 0, kEverywhere, false);
+    for (Side side : {side_a, side_b}) settle_l0(side);
     host::mmad(args);
 }
 
@@ -317,25 +360,23 @@ void CubeQueue::complete() {
 }
 
 void CubeQueue::settle(const Record& record) {
-    const auto fractals = [&](Side side) { before_write_l0(side, 0, kEverywhere, false); };
     switch (record.path) {
-        case Path::l1_to_l0a: fractals(side_a); break;
+        case Path::l1_to_l0a:
         case Path::l1_to_l0b:
-        case Path::l1_to_l0b_transposed: fractals(side_b); break;
-        case Path::l0c_to_ub:
-        case Path::l0c_to_ub_dual:
-        case Path::l0c_to_gm: complete(); return;
-        case Path::l0c_to_l1: complete(); break;
-        case Path::gm_to_l1:
-        case Path::ub_to_l1:
+        case Path::l1_to_l0b_transposed: settle_l0(record.path == Path::l1_to_l0a ? side_a : side_b); [[fallthrough]];
         case Path::l1_to_l0_mx:
         case Path::l1_to_bt:
         case Path::l1_to_fb:
-        case Path::l1_to_ub:
-        case Path::fill_l1: break;
+        case Path::l1_to_ub: return unpack_l1(0, kEverywhere, false);
+        case Path::l0c_to_ub:
+        case Path::l0c_to_ub_dual:
+        case Path::l0c_to_gm: return complete();
+        case Path::l0c_to_l1: complete(); [[fallthrough]];
+        case Path::gm_to_l1:
+        case Path::ub_to_l1:
+        case Path::fill_l1: return before_write_l1(0, kEverywhere, false);
         default: return;
     }
-    before_write_l1(0, kEverywhere, false);
 }
 
 void CubeQueue::forget() {

@@ -7,7 +7,8 @@
 //   an MMAD joins the chain of those before it that add into the same results, and the chains are multiplied before FIX
 //   looks at L0C, before an MMAD touches part of their results, and when the room is used up;
 //   bf16 is packed for the unit as early as possible: on its way into L1 if a load from there went to L0A or L0B before
-//   (a guess that costs time when it is wrong, never values), else on its way into L0.
+//   (a guess that costs time when it is wrong, never values), else on its way into L0;
+//   other types stay in L1 until an MMAD packs them from there, unless L1 is written before.
 // Who wants fractals after all (another type, another shape, a transposing load, a fill) has them unpacked first.
 #pragma once
 
@@ -40,7 +41,7 @@ public:
     bool load_l1(const Record& record, uint32_t dst, const uint8_t* src);
     // MTE1. False: the caller copies.
     bool load_l0(Side side, const LoadedFractals& load);
-    // Before something else is written to (or read from) [begin, end) of L1. `all`: every byte of it is written.
+    // Before something else is written to [begin, end) of L1. `all`: every byte of it is written.
     void before_write_l1(uint32_t begin, uint32_t end, bool all);
 
     // C (+)= A B^T. args points into L0A, L0B and L0C.
@@ -71,10 +72,11 @@ private:
         host::PackedOperand packed{};
         int exponent = 0;
     };
-    struct Loaded {  // what a stretch of L0 holds, in packed form
+    struct Loaded {  // what a stretch of L0 holds: in packed form, or still in L1
         Operand operand;
         uint32_t begin, end;
         int row_blocks, k_units;
+        uint32_t l1 = 0, l1_step = 0, l1_end = 0;  // fractal (r, k) at l1 + k * l1_step + r * 512; step 0: packed
     };
     struct Kept {  // what a stretch of L1 holds, in packed form: fractal (r, k) would be at begin + k * step + r * 512
         Operand operand;
@@ -99,10 +101,14 @@ private:
     bool reserve(Operand& operand, uint64_t key, int strips, int tiles);
     void release(Operand& operand);
     void before_write_l0(Side side, uint32_t begin, uint32_t end, bool all);
+    void settle_l0(Side side) { before_write_l0(side, 0, ~0u, false); }
+    void unpack_l1(uint32_t begin, uint32_t end, bool all);
+    void copy(Side side, const Loaded& loaded);
     bool refer(Operand& operand, Side side, const LoadedFractals& load);
     void note_side(Side side, uint32_t l1);
     void complete();
     bool find(Operand& operand, Side side, uint32_t at, int rows, int k, ElementType type);
+    void locate(host::PackArgs& args, Side side, uint32_t at);
     bool pack(Operand& operand, Side side, const host::PackArgs& args, uint64_t key);
     bool put_off(const host::MmadArgs& args);
     Chain* chain_for(const host::MmadArgs& args, uint32_t begin, uint32_t end);
@@ -112,6 +118,7 @@ private:
     static constexpr int64_t kRoomBytes = 1024 * 1024;
     static constexpr int kPanelTiles = 8;  // k = 256 of bf16
     static constexpr int kMaxUnpacked = 16;
+    static constexpr int kLeastFractals = 16;  // less is copied: cheaper than an account of it
 
     AiCore& ai_;
     uint8_t* const room_;

@@ -413,6 +413,8 @@ void ub2l1_effect(Core& core, const Record& record) {
     Memory& ub = core.ai.ub_of(core);
     Memory& l1 = core.ai.l1;
     const uint32_t bytes = p.inner_steps * kUnitBytes;
+    if (CubeQueue* queue = CubeQueue::of(core.ai))
+        queue->before_write_l1(p.dst, p.dst + p.outer_steps * (bytes + p.dst_stride * kUnitBytes), false);
     for (uint32_t burst = 0; burst < p.outer_steps; ++burst) {
         const uint32_t from = p.src + burst * (bytes + p.src_stride * kUnitBytes);
         const uint32_t to = p.dst + burst * (bytes + p.dst_stride * kUnitBytes);
@@ -421,7 +423,7 @@ void ub2l1_effect(Core& core, const Record& record) {
         l1.valid.set(to, bytes);
     }
 }
-const uint16_t op_ub2l1 = register_op("asc_copy_ub2l1", ub2l1_effect);
+const uint16_t op_ub2l1 = register_op("asc_copy_ub2l1", ub2l1_effect, nullptr, true);
 
 }  // namespace
 

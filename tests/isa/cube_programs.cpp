@@ -29,6 +29,9 @@ extern "C" __global__ __cube__ void walk(__gm__ bfloat16_t* gm, __gm__ float* ou
                 asc_copy_l0c2gm(out + p[4], at<float>(p[1]), p[3], p[2], p[3], (p[2] + 15) / 16 * 16, asc_store_l2_cache_mode{},
                                 asc_unit_flag_mode{0}, ASC_QUANT_NONE, ASC_RELU_PRE_NONE, false, true, false, false);
                 break;
+            // Bytes: what such a load copies may stay in L1 until it is multiplied.
+            case 11: asc_copy_l12l0a(at<int8_t>(p[1]), at<int8_t>(p[2]), p[3], p[4], p[5], p[6], p[7], p[5]); break;
+            case 12: asc_copy_l12l0b(at<int8_t>(p[1]), at<int8_t>(p[2]), p[3], p[4], p[5], p[6], p[7], p[5]); break;
         }
         asc_sync();
     }

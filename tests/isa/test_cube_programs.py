@@ -15,7 +15,7 @@ from support.cube import host_levels
 
 pytestmark = pytest.mark.skipif("amx" not in host_levels(), reason="no level of this host packs operands")
 
-NDNZ, L0A, L0B, L0A_T, L0B_T, FILL_L1, FILL_L0A, FILL_L0B, MMAD, MMAD_S8, DRAIN = range(11)
+NDNZ, L0A, L0B, L0A_T, L0B_T, FILL_L1, FILL_L0A, FILL_L0B, MMAD, MMAD_S8, DRAIN, L0A_S8, L0B_S8 = range(13)
 ROWS, COLUMNS, SLOT = 256, 512, 32 << 10  # gm; bytes between places in L1
 OUT = 64 * 64
 INTEGERS = 65536  # where in L0C integers are added up: as fp32 they would be subnormals, which a matrix unit may flush
@@ -54,9 +54,10 @@ def program(seed):
 
     makers = {
         load: 5, lambda: fractals(L0A): 4, lambda: fractals(L0B): 4, lambda: fractals(L0A_T): 1, lambda: fractals(L0B_T): 1,
+        lambda: fractals(L0A_S8): 3, lambda: fractals(L0B_S8): 3,
         lambda: [FILL_L1, l1(), pick(1, 16, 64)]: 1, lambda: [FILL_L0A, l0(), pick(1, 4)]: 1, lambda: [FILL_L0B, l0(), pick(1, 4)]: 1,
         lambda: [MMAD, l0c(), l0(), l0(), pick(rows, rows, rows - 5), pick(k, k, 16, 32, k - 3), pick(rows, rows, rows - 8), pick(0, 0, 1)]: 12,
-        lambda: [MMAD_S8, INTEGERS, l0(), l0(), rows, pick(32, 64), rows, pick(0, 1)]: 2,
+        lambda: [MMAD_S8, INTEGERS, l0(), l0(), rows, pick(32, 64, k * 2), rows, pick(0, 1)]: 3,
         lambda: [DRAIN, pick(0, 16384, 8192, INTEGERS), rows, rows, 0]: 2}
     defined = Defined()
     steps = [[NDNZ, slot * SLOT, slot * 16 * COLUMNS, COLUMNS, rows, k, 1, rows] for slot in range(4)]
@@ -108,14 +109,14 @@ class Defined:
         if op == NDNZ:
             for unit in range(-(-x[4] // 16)):
                 self.l1[x[0] // 32 + unit * x[6] + np.arange(x[3]) * x[5]] = True
-        elif op in (L0A, L0B, L0A_T, L0B_T):
-            l0 = self.l0["a" if op in (L0A, L0A_T) else "b"]
+        elif op in (L0A, L0B, L0A_T, L0B_T, L0A_S8, L0B_S8):
+            l0 = self.l0["a" if op in (L0A, L0A_T, L0A_S8) else "b"]
             for k in range(x[5]):
                 for m in range(x[4]):
                     source = x[1] // 32 + ((x[3] + k) * x[6] + x[2] + m) * 16
                     data = self.l1[source: source + 16]
-                    target = x[0] // 32 + (k * x[4] + m if op in (L0A, L0B) else m * x[5] + k) * 16
-                    l0[target: target + 16] = data if op in (L0A, L0B) else data.all()
+                    target = x[0] // 32 + (m * x[5] + k if op in (L0A_T, L0B_T) else k * x[4] + m) * 16
+                    l0[target: target + 16] = data.all() if op in (L0A_T, L0B_T) else data
         elif op == FILL_L1:
             self.l1[x[0] // 32: x[0] // 32 + x[1]] = True
         elif op in (FILL_L0A, FILL_L0B):
