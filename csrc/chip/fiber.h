@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How do the cores of one AI core take turns on a host thread? Stackful fibers with a hand-written switch (a few ns;
-// ucontext saves the signal mask with a system call and is a hundred times slower).
+// How do the cores of one AI core take turns on a host thread? As stackful fibers.
 #pragma once
 
 #include <cstddef>
@@ -37,10 +36,9 @@ public:
     void* stack_top() const { return static_cast<char*>(stack_) + kGuardBytes + kStackBytes; }
 
 private:
-    static void entry(Fiber*);
+    static void entry(void* self);
     void leave_for_ever();
     size_t at(const void* p) const { return reinterpret_cast<size_t>(p) - reinterpret_cast<size_t>(stack_); }
-    friend void fiber_entry(Fiber*);
 
     void* stack_ = nullptr;         // mapping with a guard page below
     void* own_sp_ = nullptr;

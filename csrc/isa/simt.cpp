@@ -11,95 +11,9 @@
 
 #include "chip/launch.h"
 #include "chip/sanitizer.h"
+#include "chip/stack_switch.h"
 #include "chip/trap.h"
 #include "isa/instruction.h"
-
-// The switch between stacks saves what a call preserves, but for the floating-point modes, which kernel code does not change.
-#if defined(__x86_64__)
-asm(R"(
-    .text
-    .globl ascend_simt_switch
-    .hidden ascend_simt_switch
-    .type ascend_simt_switch, @function
-ascend_simt_switch:
-    pushq %rbp
-    pushq %rbx
-    pushq %r12
-    pushq %r13
-    pushq %r14
-    pushq %r15
-    movq %rsp, (%rdi)
-    movq %rsi, %rsp
-    popq %r15
-    popq %r14
-    popq %r13
-    popq %r12
-    popq %rbx
-    popq %rbp
-    ret
-    .size ascend_simt_switch, .-ascend_simt_switch
-
-    .globl ascend_simt_start
-    .hidden ascend_simt_start
-    .type ascend_simt_start, @function
-ascend_simt_start:
-    .cfi_startproc
-    .cfi_undefined rip
-    call *%rbx
-    ud2
-    .cfi_endproc
-    .size ascend_simt_start, .-ascend_simt_start
-)");
-#elif defined(__aarch64__)
-asm(R"(
-    .text
-    .globl ascend_simt_switch
-    .hidden ascend_simt_switch
-    .type ascend_simt_switch, %function
-ascend_simt_switch:
-    sub sp, sp, #160
-    stp x19, x20, [sp, #0]
-    stp x21, x22, [sp, #16]
-    stp x23, x24, [sp, #32]
-    stp x25, x26, [sp, #48]
-    stp x27, x28, [sp, #64]
-    stp x29, x30, [sp, #80]
-    stp d8, d9, [sp, #96]
-    stp d10, d11, [sp, #112]
-    stp d12, d13, [sp, #128]
-    stp d14, d15, [sp, #144]
-    mov x9, sp
-    str x9, [x0]
-    mov sp, x1
-    ldp x19, x20, [sp, #0]
-    ldp x21, x22, [sp, #16]
-    ldp x23, x24, [sp, #32]
-    ldp x25, x26, [sp, #48]
-    ldp x27, x28, [sp, #64]
-    ldp x29, x30, [sp, #80]
-    ldp d8, d9, [sp, #96]
-    ldp d10, d11, [sp, #112]
-    ldp d12, d13, [sp, #128]
-    ldp d14, d15, [sp, #144]
-    add sp, sp, #160
-    ret
-    .size ascend_simt_switch, .-ascend_simt_switch
-
-    .globl ascend_simt_start
-    .hidden ascend_simt_start
-    .type ascend_simt_start, %function
-ascend_simt_start:
-    .cfi_startproc
-    .cfi_undefined x30
-    blr x19
-    brk #0
-    .cfi_endproc
-    .size ascend_simt_start, .-ascend_simt_start
-)");
-#endif
-
-extern "C" void ascend_simt_switch(void** save_sp, void* load_sp);
-extern "C" void ascend_simt_start();
 
 namespace ascend::isa {
 
@@ -125,28 +39,14 @@ public:
     Stacks& operator=(const Stacks&) = delete;
 
     // A stack on which `main` begins when it is switched to.
-    void* fresh(uint32_t index, void (*main)()) {
+    void* fresh(uint32_t index, void (*main)(void*)) {
         char* bottom = base_ + index * kStackBytes;
         if (index >= guarded_) {  // where the host allows no more mappings, without
             mprotect(bottom, kPageBytes, PROT_NONE);
             guarded_ = index + 1;
         }
         sanitizer::unpoison(bottom + kPageBytes, kStackBytes - kPageBytes);  // frames of an earlier launch
-        auto* sp = reinterpret_cast<uint64_t*>(bottom + kStackBytes - index * 11 % 64 * 64);
-#if defined(__x86_64__)
-        *--sp = 0;
-        *--sp = 0;
-        *--sp = reinterpret_cast<uint64_t>(&ascend_simt_start);
-        *--sp = 0;                                   // rbp
-        *--sp = reinterpret_cast<uint64_t>(main);    // rbx
-        for (int i = 0; i < 4; ++i) *--sp = 0;
-#else
-        sp -= 20;
-        for (int i = 0; i < 20; ++i) sp[i] = 0;
-        sp[0] = reinterpret_cast<uint64_t>(main);                  // x19
-        sp[11] = reinterpret_cast<uint64_t>(&ascend_simt_start);   // x30
-#endif
-        return sp;
+        return begin_stack(bottom + kStackBytes - index * 11 % 64 * 64, main, nullptr);
     }
     bool owns(const void* p) const { return offset(p) < kStackBytes * kMaxSimtThreads; }
     bool is_guard(const void* p) const { return owns(p) && offset(p) % kStackBytes < kPageBytes; }
@@ -294,7 +194,7 @@ void Scheduler::check_time() {
                                                       core->ai.launch->time_limit_s()));
 }
 
-void stack_main();
+void stack_main(void*);
 
 void change_stack(Scheduler& s, void** save, void* target) {
     if constexpr (sanitizer::kActive) {
@@ -302,7 +202,7 @@ void change_stack(Scheduler& s, void** save, void* target) {
         const void* bottom = is_ours ? s.stacks->bottom_of(target) : s.core->fiber.stack_bottom();
         sanitizer::leave_stack_for(bottom, is_ours ? kStackBytes : Fiber::kStackBytes);
     }
-    ascend_simt_switch(save, target);
+    switch_stack(save, target);
     sanitizer::arrive_on_stack();
 }
 
@@ -341,7 +241,7 @@ void Scheduler::wait_here() {
 }
 
 // First function on a stack of ours. An error cannot pass from stack to stack by itself: it is handed to the core's.
-void stack_main() {
+void stack_main(void*) {
     sanitizer::arrive_on_stack();
     Scheduler& s = *scheduler;
     try {
