@@ -99,6 +99,7 @@ void Core::append(Record& record, const void* pc) {
     SiteCache& cached = site_cache_[(address ^ address >> 7) % 64];
     if (cached.pc != address) cached = {address, ai.launch->site_of(address)};
     record.site = cached.id;
+    has_synced_ |= record.path == Path::sync;
     if (trace) trace->append() = record;
     if ((++issued_ & 0xffff) == 0 && ai.launch->is_past_time_limit())
         fail(record, format("still running after %.0f s, the limit set by DG_JIT_LAUNCH_TIMEOUT", ai.launch->time_limit_s()));
@@ -234,6 +235,8 @@ bool Core::perform_sync(const Record& record) {
                     fail(record, format("cross-core flag %d: %s has not consumed %d sets; its counter has 4 bits, at most "
                                         "%d may be pending", id % 16, core_kind_name(other.kind), other.cross_[id], kMaxPendingCross));
                 ++other.cross_sets_[id];
+                other.has_synced_ = true;
+                other.is_clean_ = false;
                 ++ai.progress;
                 for (int pipe = 0; pipe < kPipes; ++pipe)
                     if (!runs_in_fiber(static_cast<Pipe>(pipe))) {
@@ -408,14 +411,25 @@ void Core::fail(const char* instruction, Pipe pipe, const void* pc, const std::s
 
 // ---- blocks ---------------------------------------------------------------------------------------------------------
 
-void Core::reset_for_block(int block_index) {
+// A launch of little work consists of these: only what was used is cleared.
+void Core::reset_for_block(int block_index, bool runs) {
+    block = block_index;
+    if (is_clean_) {
+        is_clean_ = !runs;
+        return;
+    }
+    is_clean_ = !runs;
     VfCounters left_over;  // of a vector function on this host thread that a fault ended
     if (take_vf_counters) take_vf_counters(left_over);
-    block = block_index;
     std::memset(registers, 0, sizeof registers);
     std::memset(fix_registers, 0, sizeof fix_registers);
     for (GmRange& range : gm_ranges) range = GmRange{};
     for (PipeState& pipe : pipes_) pipe.deferred.clear();
+    if (issued_)
+        for (SiteCache& cached : site_cache_) cached = SiteCache{};
+    issued_ = 0;
+    if (!has_synced_) return;
+    has_synced_ = false;
     flags_ = FlagState{};
     std::memset(flag_sets_, 0, sizeof flag_sets_);
     std::memset(flag_waits_, 0, sizeof flag_waits_);
@@ -425,8 +439,6 @@ void Core::reset_for_block(int block_index) {
     std::memset(unlocks_done_, 0, sizeof unlocks_done_);
     std::memset(grid_arrivals_, 0, sizeof grid_arrivals_);
     std::memset(grid_waits_, 0, sizeof grid_waits_);
-    for (SiteCache& cached : site_cache_) cached = SiteCache{};
-    issued_ = 0;
 }
 
 AiCore::AiCore() = default;

@@ -105,7 +105,7 @@ public:
     bool waits_for_grid() const;
     // Lines "core 3  aic  MTE1  asc_sync_wait waits for flag ...", one per blocked pipe.
     void describe_waits(std::string& table) const;
-    void reset_for_block(int block_index);
+    void reset_for_block(int block_index, bool runs);  // runs: a fiber will, on this core
 
     [[noreturn]] void fail(const Record& record, const std::string& what) const;
     [[noreturn]] void fail(const char* instruction, Pipe pipe, const void* pc, const std::string& what) const;
@@ -146,6 +146,8 @@ private:
         uint32_t id = 0;
     } site_cache_[64];
     uint32_t issued_ = 0;
+    bool is_clean_ = false;   // nothing has changed since the last reset
+    bool has_synced_ = true;  // the counters of flags and locks may not be zero
 };
 
 // A store with a read-modify-write to global memory, kept back so that its order does not depend on host threads.

@@ -126,6 +126,16 @@ public:
     }
 
 private:
+    // Whether the core has a part in the blocks from `first` on.
+    bool runs(const Core& core, int first) const {
+        switch (launch_.kernel_.type) {
+            case CoreType::cube: return core.kind == CoreKind::aic;
+            case CoreType::mix: return true;
+            case CoreType::vector:
+                return core.kind == CoreKind::aiv0 || (core.kind == CoreKind::aiv1 && first + 1 < launch_.options_.blocks);
+        }
+        return false;
+    }
     void start_next() {
         active_ = false;
         // Vector kernels use one AIV a block: AI core c runs blocks 2c and 2c+1; waves follow at the chip's width.
@@ -143,7 +153,7 @@ private:
         for (Core* core : core_->cores) {
             const int kind = static_cast<int>(core->kind);
             core->trace = trace ? &trace->of[kind] : nullptr;
-            core->reset_for_block(vector ? first + (kind == 2) : first);
+            core->reset_for_block(vector ? first + (kind == 2) : first, runs(*core, first));
         }
         auto start = [&](Core& core) {
             const Launch& launch = launch_;
@@ -153,18 +163,8 @@ private:
                 self->flush_pending_vector_work();
             });
         };
-        switch (launch_.kernel_.type) {
-            case CoreType::cube: start(core_->aic); break;
-            case CoreType::mix:
-                start(core_->aic);
-                start(core_->aiv0);
-                start(core_->aiv1);
-                break;
-            case CoreType::vector:
-                start(core_->aiv0);
-                if (first + 1 < launch_.options_.blocks) start(core_->aiv1);
-                break;
-        }
+        for (Core* core : core_->cores)
+            if (runs(*core, first)) start(*core);
         active_ = true;
     }
 

@@ -58,6 +58,7 @@ struct PipeState {
     // Of the transfer in flight.
     uint32_t record = 0;
     double began_at = 0, least_end = 0;
+    PipeState() {}                         // leaves the rings below as they are: clearing them took a third of a small launch
 
     struct Waiting {
         double issued_at;
@@ -84,6 +85,7 @@ struct Stream {
     UnitWindow units;
     CoreUse* use = nullptr;
     std::vector<RecordTime>* times = nullptr;
+    Stream() {}                            // as of PipeState
 
     Flag& flag(Pipe source, Pipe destination, int flag_id) {
         auto& row = flags[index_of(source)][index_of(destination)];
@@ -173,6 +175,7 @@ private:
                 }
                 if (s.size) ++participants_[kind == 0 ? 0 : 1];
                 s.block_end = block_end(s);
+                if (s.size == 0) continue;
                 // Blocks are handed out one after another (launch table: 1 and 32 blocks).
                 begin_block(s, start_of(core));
                 enqueue(s);
