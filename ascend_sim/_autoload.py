@@ -10,7 +10,8 @@ import warnings
 
 
 def autoload() -> None:
-    """Registers npu unless that is switched off, done already, or another package owns PyTorch's slot for such devices."""
+    """Registers npu unless that is switched off, done already, or another package owns PyTorch's slot for such devices. Then the stand-ins
+    of ASCEND_SIM_SHIMS: one that fails leaves the others and the device alone."""
     try:
         from ascend_sim import config
         if not config.autoload():
@@ -19,9 +20,23 @@ def autoload() -> None:
         if torch._C._get_privateuse1_backend_name() != "privateuseone":
             return
         import ascend_sim.npu  # noqa: F401  registers at its end
-        if "toolkit" in config.shims():
-            import ascend_sim.tilelang  # noqa: F401  TileLang finds its compiler and runtime from here on
     except Exception as error:
-        with contextlib.suppress(Warning):      # under -W error the warning itself is an exception
-            warnings.warn(f"ascend_sim: the device npu is not available: {error} "
-                          "(ASCEND_SIM_AUTOLOAD=0 stops the attempt)", RuntimeWarning, stacklevel=2)
+        _warn(f"the device npu is not available: {error} (ASCEND_SIM_AUTOLOAD=0 stops the attempt)")
+        return
+    try:
+        shims = config.shims()
+    except ValueError as error:
+        _warn(f"no stand-in is installed: {error}")
+        return
+    for name in shims:
+        try:
+            from ascend_sim import compat
+            with contextlib.suppress(Warning):      # that it steps aside; an exception under -W error
+                compat.install(name)
+        except Exception as error:
+            _warn(f"the stand-in {name!r} of ASCEND_SIM_SHIMS cannot be installed: {type(error).__name__}: {error}")
+
+
+def _warn(text: str) -> None:
+    with contextlib.suppress(Warning):      # under -W error the warning itself is an exception
+        warnings.warn(f"ascend_sim: {text}", RuntimeWarning, stacklevel=3)

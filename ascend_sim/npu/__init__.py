@@ -48,6 +48,9 @@ from ascend_sim.npu.graphs import (                                             
     is_current_stream_capturing, make_graphed_callables,
 )
 
+# Also importable as torch.npu.<name>.
+SUBMODULES = ("amp", "devices", "graphs", "limits", "memory", "mstx", "random", "streams")
+
 _registration.register(__name__)
 
 # Asked for by inductor when it first compiles for npu; importing it earlier would cost a second.

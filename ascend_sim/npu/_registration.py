@@ -28,6 +28,8 @@ def register(module_name: str) -> None:
     from ascend_sim.npu import distributed, dlpack, dynamo, multiprocessing
     torch.utils.rename_privateuse1_backend(NAME)
     torch._register_device_module(NAME, sys.modules[module_name])
+    for name in sys.modules[module_name].SUBMODULES:        # else a second copy would be imported under that name
+        sys.modules[f"torch.{NAME}.{name}"] = sys.modules[f"{module_name}.{name}"]
     torch.utils.generate_methods_for_privateuse1_backend(for_tensor=True, for_module=True, for_packed_sequence=True,
                                                          for_storage=True)
     if not torch.cuda.is_available():

@@ -18,13 +18,12 @@ def enable() -> None:
     Raises: RuntimeError if the cache folder cannot be written (ASCEND_SIM_CACHE_DIR).
     """
     import ascend_sim.npu  # noqa: F401  the device, if torch did not load it by itself
-    from ascend_sim import config
-    from ascend_sim.toolkit import davinci, folder, runtime, torch_npu
+    from ascend_sim import compat, config
+    from ascend_sim.toolkit import folder, runtime
 
     config.announce_toolkit(folder.path())
     runtime.attach()
-    torch_npu.install()
-    davinci.answer()
+    compat.install("torch_npu", "davinci")
 
 
 enable()

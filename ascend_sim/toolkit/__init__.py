@@ -6,5 +6,5 @@ folder.py makes that folder), keeps the result, a container (container.py), and 
 (csrc/toolkit/acl.cpp), which asks runtime.py for the kernels in it. So what TileLang keeps on disk is text, never machine
 code: it stays valid when this package, its compiler or the host changes.
 
-bisheng runs in a process of its own for each kernel: nothing here but runtime.py and torch_npu.py may import torch.
+bisheng runs in a process of its own for each kernel: nothing here but runtime.py may import torch.
 """

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: MIT
+"""The stand-in `cuda`: torch.cuda and the device "cuda" mean npu.
+
+Nothing of PyTorch's C++ changes. Python callables that take a device are replaced by ones that first say npu where cuda was said, and those of
+torch.cuda by torch.npu's. Tensors are npu tensors and say so. What that leaves broken: docs/compat.md, "What stays different".
+"""
+
+import contextlib
+
+import torch
+
+from ascend_sim.compat._cuda.patches import Patches
+
+_patches: Patches | None = None
+
+
+def real_cuda() -> str | None:
+    """The name of a real CUDA device, if there is one. Never asks torch.cuda's own functions, which may be replaced."""
+    count = getattr(torch._C, "_cuda_getDeviceCount", lambda: 0)()
+    return f"{count} CUDA device{'s' * (count > 1)}" if count else None
+
+
+def install() -> str | None:
+    """The reason to step aside, or None."""
+    global _patches
+    found = real_cuda()
+    if found:
+        return f'PyTorch has {found}; "cuda" keeps meaning that.'
+    if _patches is None:
+        _patches = _patched()
+    return None
+
+
+@contextlib.contextmanager
+def redirected():
+    """Installed for the block; put back afterwards unless it had been installed before. Raises: RuntimeError where a real CUDA device is."""
+    global _patches
+    if _patches is not None:
+        yield
+        return
+    reason = install()
+    if reason is not None:
+        raise RuntimeError(f"ascend_sim.compat.cuda_as_npu: {reason}")
+    try:
+        yield
+    finally:
+        _patches.undo()
+        _patches = None
+
+
+def _patched() -> Patches:
+    from ascend_sim.compat._cuda import devices, distributed, module
+    patches = Patches()
+    try:
+        for part in (devices, module, distributed):
+            part.patch(patches)
+    except BaseException:
+        patches.undo()
+        raise
+    return patches

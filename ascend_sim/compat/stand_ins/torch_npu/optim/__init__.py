@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: MIT
+"""torch_npu.optim: the fused optimizer that transformers asks for."""
+
+import torch
+
+
+class NpuFusedAdamW(torch.optim.AdamW):
+    """torch.optim.AdamW with fused=True, which is the same mathematics."""
+
+    def __init__(self, params, lr: float = 1e-3, betas: tuple = (0.9, 0.999), eps: float = 1e-8, weight_decay: float = 1e-2, amsgrad: bool = False):
+        super().__init__(params, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, amsgrad=amsgrad, fused=True)
