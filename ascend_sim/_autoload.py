@@ -10,8 +10,7 @@ import warnings
 
 
 def autoload() -> None:
-    """Registers npu unless that is switched off, done already, or another package owns PyTorch's slot for such devices. Then the stand-ins
-    of ASCEND_SIM_SHIMS: one that fails leaves the others and the device alone."""
+    """Registers npu unless that is switched off, done already, or another package owns PyTorch's slot for such devices; then the stand-ins."""
     try:
         from ascend_sim import config
         if not config.autoload():
@@ -22,7 +21,13 @@ def autoload() -> None:
         import ascend_sim.npu  # noqa: F401  registers at its end
     except Exception as error:
         _warn(f"the device npu is not available: {error} (ASCEND_SIM_AUTOLOAD=0 stops the attempt)")
-        return
+    else:
+        install_shims()
+
+
+def install_shims() -> None:
+    """What ASCEND_SIM_SHIMS names; whatever goes wrong with one becomes a warning."""
+    from ascend_sim import config
     try:
         shims = config.shims()
     except ValueError as error:
@@ -39,4 +44,4 @@ def autoload() -> None:
 
 def _warn(text: str) -> None:
     with contextlib.suppress(Warning):      # under -W error the warning itself is an exception
-        warnings.warn(f"ascend_sim: {text}", RuntimeWarning, stacklevel=3)
+        warnings.warn(f"ascend_sim: {text}", RuntimeWarning, stacklevel=4)

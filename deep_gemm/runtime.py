@@ -3,7 +3,7 @@
 
 from pathlib import Path
 
-from ascend_sim import backends, chips, config, parity
+from ascend_sim import backends, config, parity
 from ascend_sim.backends import settings
 
 __all__ = [
@@ -18,22 +18,23 @@ ASCEND_HOME = config.ascend_home()      # of the toolkit that the real library c
 
 
 def set_num_sms(num_sms: int, /) -> None:
-    """How many AI cores later kernels use, 1 to the device's number.
+    """How many AI cores later kernels use, 1 to the device's number. On the backend cuda: multiprocessors, of which 0 means all.
 
     Parity: 0 ("all", as on CUDA) warns. Raises: ValueError for other values, TypeError for what is not an int.
     """
     if type(num_sms) is not int:
         raise TypeError(f"set_num_sms: num_sms is {num_sms!r}; expected an int.")
     if not 0 <= num_sms <= _device_cores():
-        raise ValueError(f"set_num_sms: num_sms is {num_sms}; expected 1 to {_device_cores()}, the device's AI cores.")
+        raise ValueError(f"set_num_sms: num_sms is {num_sms}; expected 1 to {_device_cores()}, as many cores as the device has.")
     if num_sms == 0:
         parity.differs("set_num_sms", "num_sms 0", "num_sms = 0 (all cores) is only known to the CUDA library.")
     settings.deep_gemm.num_sms = num_sms
 
 
 def get_num_sms() -> int:
-    """How many AI cores kernels use: what was set, else all of the device."""
-    return settings.deep_gemm.num_sms or _device_cores()
+    """How many AI cores kernels use: what was set, else all of the device. On the backend cuda its multiprocessors: those of the CUDA device,
+    or 132 (SM90, H100 SXM) and 148 (SM100, B200) where there is none."""
+    return min(settings.deep_gemm.num_sms or _device_cores(), _device_cores())
 
 
 def set_npu_arch(arch: int) -> None:
@@ -125,4 +126,4 @@ def _only_cuda(function: str) -> None:
 
 
 def _device_cores() -> int:
-    return int(chips.load(config.chip())["cores.ai_cores"])
+    return backends.limits("deep_gemm").num_sms()

@@ -15,9 +15,7 @@ from ascend_sim.npu._options import (                                           
     config, conv, get_deterministic_level, get_sync_debug_mode, get_task_queue_enable, matmul, set_compile_mode,
     set_deterministic_level, set_option, set_sync_debug_mode, set_task_queue_enable,
 )
-from ascend_sim.npu._unsupported import (                                                       # noqa: E402, F401
-    MemPool, NPUPluggableAllocator, change_current_allocator, npurt, stress_detect, use_mem_pool,
-)
+from ascend_sim.npu._unsupported import npurt, stress_detect                                    # noqa: E402, F401
 from ascend_sim.npu.amp import (                                                                # noqa: E402, F401
     get_amp_supported_dtype, get_autocast_dtype, is_autocast_enabled, set_autocast_dtype, set_autocast_enabled,
 )
@@ -30,11 +28,14 @@ from ascend_sim.npu.limits import (                                             
     get_device_limit, get_stream_limit, reset_stream_limit, set_device_limit, set_stream_limit,
 )
 from ascend_sim.npu.memory import (                                                             # noqa: E402, F401
-    caching_allocator_alloc, caching_allocator_delete, empty_cache, get_allocator_backend, get_per_process_memory_fraction,
+    caching_allocator_alloc, caching_allocator_delete, empty_cache, get_per_process_memory_fraction,
     host_empty_cache, ipc_collect, max_memory_allocated, max_memory_cached, max_memory_reserved, mem_get_info, memory_allocated, memory_cached,
     memory_reserved, memory_snapshot, memory_stats, memory_stats_as_nested_dict, memory_summary,
     reset_accumulated_memory_stats, reset_max_memory_allocated, reset_max_memory_cached, reset_peak_memory_stats,
     set_per_process_memory_fraction,
+)
+from ascend_sim.npu.memory_pools import (                                                       # noqa: E402, F401
+    MemPool, NPUPluggableAllocator, change_current_allocator, get_allocator_backend, use_mem_pool,
 )
 from ascend_sim.npu.random import (                                                             # noqa: E402, F401
     default_generator, get_rng_state, get_rng_state_all, initial_seed, manual_seed, manual_seed_all, seed, seed_all,

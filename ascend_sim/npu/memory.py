@@ -122,5 +122,7 @@ def caching_allocator_delete(mem_ptr: int) -> None:
     _C.free(mem_ptr)
 
 
-def get_allocator_backend() -> str:
-    return "native"
+# Also under this module's name, as in torch_npu.
+from ascend_sim.npu.memory_pools import (  # noqa: E402, F401
+    MemPool, NPUPluggableAllocator, change_current_allocator, get_allocator_backend, use_mem_pool,
+)

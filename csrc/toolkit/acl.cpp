@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "chip/hbm.h"
 #include "chip/memory.h"
 
 namespace {
@@ -16,6 +17,7 @@ namespace {
 constexpr int32_t kInvalidParameter = 107000;  // the vendor's number for an argument that is not accepted
 constexpr int32_t kLoadFailed = 107001;        // ours, as all other numbers: callers print them beside the message
 constexpr int32_t kLaunchFailed = 507035;
+constexpr int32_t kNoMemory = 207001;
 constexpr int32_t kUbBytesAttribute = 2;
 
 struct Function {
@@ -133,6 +135,25 @@ int32_t aclrtLaunchKernelWithHostArgs(void* function, uint32_t blocks, void* str
         }
     }
     return run(kernel, blocks, stream, args, args_bytes);
+}
+
+int32_t aclrtMalloc(void** p, size_t bytes, int) {
+    if (!p) return fail(kInvalidParameter, "aclrtMalloc: the place for the address is null");
+    try {
+        *p = ascend::hbm(current_device ? current_device() : 0).allocate(bytes);
+        return 0;
+    } catch (const std::exception& error) {
+        return fail(kNoMemory, std::string("aclrtMalloc: ") + error.what());
+    }
+}
+
+int32_t aclrtFree(void* p) {
+    ascend::Hbm* owner = ascend::hbm_containing(p);
+    ascend::Hbm::Range range;
+    if (!owner || !owner->find(p, &range) || range.begin != reinterpret_cast<uint64_t>(p))
+        return fail(kInvalidParameter, "aclrtFree: the address is not one that aclrtMalloc gave");
+    owner->free(p);
+    return 0;
 }
 
 int32_t aclrtGetLastError(int) {

@@ -19,6 +19,9 @@ int32_t aclrtLaunchKernelWithHostArgs(void* function, uint32_t blocks, void* str
                                       size_t args_bytes, void* reserved, size_t reserved_bytes);
 int32_t aclrtGetLastError(int level);  // and clears it
 const char* aclGetRecentErrMsg();
+// Memory of the current device, for allocators that are plugged into PyTorch. `policy` has no effect.
+int32_t aclrtMalloc(void** p, size_t bytes, int policy);
+int32_t aclrtFree(void* p);
 
 // What ascend_sim.toolkit.runtime provides.
 using AscendSimCurrentDevice = int (*)();

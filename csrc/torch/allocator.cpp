@@ -11,6 +11,7 @@
 #include "chip/hbm.h"
 #include "torch/devices.h"
 #include "torch/graph.h"
+#include "torch/memory_pool.h"
 
 namespace ascend::npu {
 namespace {
@@ -18,8 +19,9 @@ namespace {
 c10::Device device_of(int index) { return c10::Device(kNpu, static_cast<c10::DeviceIndex>(index)); }
 
 void free_hbm(void* p) {
+    if (GraphPool::keeps(p) || free_pooled(p)) return;
     Hbm* owner = hbm_containing(p);
-    if (!owner || GraphPool::keeps(p)) return;
+    if (!owner) return;
     owner->free(p);
     if (c10::memoryProfilingEnabled()) {
         const auto now = owner->statistics();
@@ -31,7 +33,7 @@ void* allocate_hbm(int device, size_t bytes) {
     check_not_forked();
     void* p = nullptr;
     try {
-        p = hbm(device).allocate(bytes);
+        if (!allocate_pooled(device, bytes, &p)) p = hbm(device).allocate(bytes);
     } catch (const HbmOutOfMemory& error) {
         if (Hbm* used = hbm_if_used(device)) {
             const auto now = used->statistics();
@@ -62,6 +64,7 @@ public:
     bool initialized() override { return true; }
 
     void emptyCache(c10::MempoolId_t) override {
+        release_pools();
         for (int device = 0; device < device_count(); ++device)
             if (Hbm* used = hbm_if_used(device)) used->release_cache();
     }
@@ -113,7 +116,7 @@ thread_local int cpu_allocations_device = -1;   // -1: ordinary host memory
 c10::Allocator* ordinary_cpu_allocator = nullptr;
 
 void free_cpu_or_hbm(void* p) {
-    if (hbm_containing(p)) free_hbm(p);
+    if (hbm_containing(p) || is_pooled(p)) free_hbm(p);
     else ordinary_cpu_allocator->raw_deleter()(p);
 }
 

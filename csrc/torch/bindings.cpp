@@ -14,6 +14,7 @@
 #include "torch/estimate.h"
 #include "torch/fallback.h"
 #include "torch/generator.h"
+#include "torch/memory_pool.h"
 #include "torch/shared_memory.h"
 
 namespace py = pybind11;
@@ -49,6 +50,29 @@ void bind_devices(py::module_& module) {
     module.def("current_device", &current_device);
 }
 
+void bind_memory_pools(py::module_& module) {
+    py::class_<PluggableAllocator, std::shared_ptr<PluggableAllocator>>(module, "PluggableAllocator", "An allocator of two C functions.")
+        .def(py::init([](uint64_t allocate, uint64_t free) {
+            return std::make_shared<PluggableAllocator>(PluggableAllocator{reinterpret_cast<PluggableAllocator::Allocate>(allocate),
+                                                                           reinterpret_cast<PluggableAllocator::Free>(free)});
+        }), py::arg("allocate"), py::arg("free"));
+    py::class_<MemoryPool, std::shared_ptr<MemoryPool>>(module, "MemoryPool", "Memory that is kept apart.")
+        .def(py::init([](std::shared_ptr<PluggableAllocator> source) { return std::make_shared<MemoryPool>(std::move(source)); }), py::arg("source"))
+        .def_property_readonly("id", &MemoryPool::id)
+        .def("release", &MemoryPool::release)
+        .def("blocks", [](const MemoryPool& pool) {
+            py::list blocks;
+            for (const auto& [p, block] : pool.blocks())
+                blocks.append(py::make_tuple(reinterpret_cast<uint64_t>(p), block.device, block.size, block.is_live));
+            return blocks;
+        }, "(address, device, bytes, live) of every block.");
+    module.def("begin_pool", [](int device, std::shared_ptr<MemoryPool> pool) { begin_pool(checked(device), std::move(pool)); },
+               py::arg("device"), py::arg("pool"));
+    module.def("end_pool", [](int device) { end_pool(checked(device)); }, py::arg("device"));
+    module.def("change_current_allocator", &change_current_allocator, py::arg("allocator"));
+    module.def("has_own_allocator", &has_own_allocator);
+}
+
 void bind_memory(py::module_& module) {
     module.def("memory_info", [](int device) {
         const Hbm& memory = hbm(checked(device));
@@ -82,8 +106,10 @@ void bind_memory(py::module_& module) {
     }, py::arg("device"), py::arg("bytes"), "Raw memory; free() gives it back.");
     module.def("free", [](uint64_t address) {
         void* p = reinterpret_cast<void*>(address);
+        if (free_pooled(p)) return;
         if (Hbm* owner = hbm_containing(p)) owner->free(p);
     }, py::arg("address"));
+    bind_memory_pools(module);
 }
 
 void bind_time(py::module_& module) {

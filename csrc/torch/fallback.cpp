@@ -331,7 +331,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
              "tril", "triu",
              "add_.Tensor", "sub_.Tensor", "mul_.Tensor", "div_.Tensor", "lerp.Scalar", "addcmul", "addcdiv", "addcmul_",
              "addcdiv_", "lerp_.Scalar", "_softmax_backward_data", "_log_softmax_backward_data", "threshold_backward",
-             "sigmoid_backward", "tanh_backward", "gelu_backward", "nll_loss_forward", "nll_loss_backward"})
+             "sigmoid_backward", "tanh_backward", "gelu_backward", "nll_loss_forward", "nll_loss_backward",
+             "mse_loss", "smooth_l1_loss"})          // out= would warn of a resize
         library.impl(name, torch::CppFunction::makeFromBoxedFunction<&cpu_fallback>());
 }
 

@@ -12,6 +12,7 @@
 #include "torch/devices.h"
 #include "torch/generator.h"
 #include "torch/host_memory.h"
+#include "torch/memory_pool.h"
 
 namespace ascend::npu {
 
@@ -104,8 +105,10 @@ GraphPool::~GraphPool() {
         for (void* p : blocks_) pool_of_block.erase(p);
         pooled_blocks = pool_of_block.size();
     }
-    for (void* p : released_)
+    for (void* p : released_) {
+        if (free_pooled(p)) continue;
         if (Hbm* owner = hbm_containing(p)) owner->free(p);
+    }
 }
 
 // Recording.

@@ -8,6 +8,8 @@ import sys
 import deep_gemm
 import pytest
 import torch
+from ascend_sim import backends
+from ascend_sim.backends import settings
 from ascend_sim.errors import AscendParityError, AscendParityWarning
 from deep_gemm import epilogue, locality_domain, testing
 
@@ -69,9 +71,9 @@ def test_a_package_that_is_not_written_raises_one_clear_import_error(name):
 class TestSettings:
     @pytest.fixture(autouse=True)
     def restored(self):
-        before = deep_gemm.get_num_sms(), deep_gemm.get_npu_arch(), deep_gemm.get_deterministic_algorithms()
+        before = settings.deep_gemm.num_sms, deep_gemm.get_npu_arch(), deep_gemm.get_deterministic_algorithms()
         yield
-        deep_gemm.set_num_sms(before[0])
+        settings.deep_gemm.num_sms = before[0]
         deep_gemm.set_npu_arch(before[1])
         deep_gemm.use_deterministic_algorithms(before[2])
 
@@ -79,6 +81,20 @@ class TestSettings:
         assert deep_gemm.get_num_sms() == 32
         deep_gemm.set_num_sms(24)
         assert deep_gemm.get_num_sms() == 24
+
+    @pytest.mark.parametrize("backend, count", [("cuda:sm90", 132), ("cuda:sm100", 148)])
+    def test_num_sms_is_nvidias_multiprocessor_count_on_the_backend_cuda(self, backend, count):
+        settings.deep_gemm.num_sms = 0
+        with backends.use(backend):
+            assert torch.cuda.is_available() or deep_gemm.get_num_sms() == count
+            deep_gemm.set_num_sms(100)
+            assert deep_gemm.get_num_sms() == 100
+            with pytest.raises(ValueError, match=r"set_num_sms: num_sms is 5000; expected 1 to \d+, as many"):
+                deep_gemm.set_num_sms(5000)
+            deep_gemm.set_num_sms(0)
+        with backends.use("ascend"):
+            settings.deep_gemm.num_sms = 100                # set on a device with more
+            assert deep_gemm.get_num_sms() == 32
 
     def test_num_sms_zero_is_cudas_way_to_say_all(self, monkeypatch):
         deep_gemm.set_num_sms(5)

@@ -33,6 +33,7 @@ MISSING = ("clock_rate", "current_blas_handle", "current_solver_handle", "device
            "reset_accumulated_host_memory_stats", "reset_peak_host_memory_stats", "_sleep", "_compile_kernel")
 MISSING_MEMORY = ("_record_memory_history", "_snapshot", "_dump_snapshot", "_save_segment_usage", "_save_memory_usage")
 TYPES = ("Float", "Double", "Half", "BFloat16", "Byte", "Char", "Short", "Int", "Long", "Bool")
+_CONSTANT = ("is_available", "device_count", "get_device_capability", "get_device_name", "get_device_properties", "is_bf16_supported")
 _PARTS = ("memory", "random", "streams", "graphs")      # submodules of torch.cuda that torch.cuda takes its names from
 
 
@@ -169,6 +170,8 @@ def patch(patches) -> None:
         "is_bf16_supported": lambda including_emulation=True: True, "get_gencode_flags": lambda: "",
         "_exchange_device": _exchange_device, "_maybe_exchange_device": _maybe_exchange_device,
     }
+    for name in _CONSTANT:
+        new[name]._dynamo_marked_constant = True        # as torch.compiler.assume_constant_result does, without importing dynamo
     for name, value in new.items():
         patches.set(cuda, name, value)
         for part in _PARTS:

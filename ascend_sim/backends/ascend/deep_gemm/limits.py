@@ -7,6 +7,7 @@ Ascend library refuses. Operands have data, sf, mn, k, format, is_fp4, is_k_majo
 
 import torch
 
+from ascend_sim import chips, config
 from ascend_sim.backends import host, scales
 
 SCALE_DTYPES = (torch.float32, torch.int16, torch.int32)
@@ -15,6 +16,11 @@ _GROUP_ALIGNMENT = 256
 _PER_ELEMENT = {torch.float32: 1, torch.int16: 2, torch.int32: 4}
 _LARGEST_SCALE = 2.0**118           # times 448 is finite in fp32
 _KEEP = "is applied as it is by a kernel on the vector cores"
+
+
+def num_sms() -> int:
+    """How many AI cores the device has, which get_num_sms says and set_num_sms may not exceed."""
+    return int(chips.load(config.chip())["cores.ai_cores"])
 
 
 def mk_alignment() -> int:

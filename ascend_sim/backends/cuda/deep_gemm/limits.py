@@ -12,6 +12,11 @@ _TMA_BYTES = 16             # alignment of addresses and row strides of bulk cop
 _FP4_EXTENT = 128           # elements of the packed axis come in multiples of it
 
 
+def num_sms() -> int:
+    """How many multiprocessors the device has, which get_num_sms says and set_num_sms may not exceed."""
+    return cuda.multiprocessors()
+
+
 def mk_alignment() -> int:
     """Rows or elements of k at which the groups of a grouped operand start: what was set, 128 by default."""
     return settings.deep_gemm.mk_alignment
