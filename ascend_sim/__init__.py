@@ -4,6 +4,7 @@
     ascend_sim.mode("timing")        full, functional or timing; also usable as a context manager
     ascend_sim.profile()             records of every launch inside the `with` block
     ascend_sim.jit.compile(text)     a kernel of one's own, from C++ text that calls the instruction set
+    ascend_sim.compat                stand-ins for torch_npu, the device cuda and the like, if asked for
     ascend_sim.backends              which implementation deep_gemm and its siblings use
     ascend_sim.layouts               scale factors among the layouts of Ascend and of NVIDIA's SM90 and SM100
     ascend_sim.formats               the chip's number formats in numpy
@@ -18,6 +19,7 @@ __version__ = "0.1.0"
 # public name -> module that has it; None: the module itself
 _LAZY = {
     "backends": ("ascend_sim.backends", None),
+    "compat": ("ascend_sim.compat", None),
     "config": ("ascend_sim.config", None),
     "formats": ("ascend_sim.formats", None),
     "jit": ("ascend_sim.jit", None),

@@ -179,7 +179,7 @@ _variable("ASCEND_SIM_HOST_ISA", "auto", _one_of(*HOST_ISAS), ", ".join(HOST_ISA
 _variable("ASCEND_SIM_CHECK", "none", _checks, "none or memory",
           "memory: kernels given as text report accesses out of range and undefined data that leaves UB")
 _variable("ASCEND_SIM_SHIMS", "none", _shims, "none, or a list of " + ", ".join(SHIMS),
-          "stand-ins for modules that existing code imports; so far toolkit alone has an effect")
+          "stand-ins for what existing code imports or looks for; toolkit brings torch_npu and davinci")
 _variable("ASCEND_SIM_CACHE_DIR", "~/.cache/ascend-sim", _folder, "a folder",
           "where kernels compiled at run time are kept")
 _variable("ASCEND_SIM_CXX", "auto", _command, "auto (CXX if set, else g++, clang++ or c++, whichever is there and new enough), or a command",

@@ -269,6 +269,17 @@ def test_script_functions_still_compile(cuda):
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
+def test_functions_compile_before_and_after():
+    for _ in range(2):
+        torch._dynamo.reset()
+        assert torch.compile(lambda x: x.to("npu") + torch.ones(2, device="npu"), backend="eager", fullgraph=True)(torch.ones(2)).tolist() == [2, 2]
+        with compat.cuda_as_npu():
+            torch._dynamo.reset()
+            assert torch.compile(lambda x: x.cuda() + torch.ones(2, device="cuda"), backend="eager", fullgraph=True)(torch.ones(2)).tolist() == [2, 2]
+    torch._dynamo.reset()
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
 def test_compiled_functions_may_name_cuda(cuda):
     def function(x):
         if torch.cuda.is_available() and not x.is_cuda:

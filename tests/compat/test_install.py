@@ -16,6 +16,11 @@ from ascend_sim.compat import _cuda, _davinci, _torch_npu
 DEVICE_FILE = "/dev/davinci_manager"
 
 
+def forget_torch_npu():
+    for name in [name for name in sys.modules if name.partition(".")[0] == "torch_npu"]:
+        del sys.modules[name]
+
+
 @pytest.fixture
 def nothing_installed(monkeypatch):
     """What stand-ins change is put back afterwards."""
@@ -23,10 +28,10 @@ def nothing_installed(monkeypatch):
     monkeypatch.setattr(sys, "path", list(sys.path))
     for owner, name in ((os.path, "exists"), (os.path, "lexists"), (pathlib.Path, "exists")):
         monkeypatch.setattr(owner, name, getattr(owner, name))
-    for name in [name for name in sys.modules if name.partition(".")[0] == "torch_npu"]:
-        monkeypatch.delitem(sys.modules, name)
+    forget_torch_npu()
     monkeypatch.setattr(_cuda, "_patches", None)
     yield
+    forget_torch_npu()
     if _cuda._patches is not None:
         _cuda._patches.undo()
 

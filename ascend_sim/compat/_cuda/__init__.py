@@ -6,6 +6,7 @@ torch.cuda by torch.npu's. Tensors are npu tensors and say so. What that leaves 
 """
 
 import contextlib
+import sys
 
 import torch
 
@@ -57,4 +58,19 @@ def _patched() -> Patches:
     except BaseException:
         patches.undo()
         raise
+    patches.on_undo(_dynamo_looks_anew)
+    _dynamo_looks_anew(patches.replaced())
     return patches
+
+
+def _dynamo_looks_anew(replaced=()) -> None:
+    """Dynamo, if it is loaded already, keeps tables of PyTorch's functions, some of which are others now."""
+    rules, variables = sys.modules.get("torch._dynamo.trace_rules"), sys.modules.get("torch._dynamo.variables.torch")
+    if rules is None or variables is None:
+        return
+    rules.clear_lru_cache()
+    variables.TorchInGraphFunctionVariable._get_handlers.cache_clear()
+    for before, now in replaced:
+        for table in (variables.constant_fold_functions, variables.constant_fold_functions_need_guards):
+            if before in table:
+                table[now] = None

@@ -185,12 +185,12 @@ def _patch_library(patches) -> None:
     patches.set(torch.library, "custom_op", custom_op)
 
     from torch._library.custom_ops import CustomOpDef
-    for owner, name, position in ((torch.library, "register_kernel", 1), (CustomOpDef, "register_kernel", 1)):
-        original_kernel = getattr(owner, name)
+    for owner in (torch.library, CustomOpDef):
+        original_kernel = owner.register_kernel
 
         def register_kernel(first, device_types, *arguments, _original=original_kernel, **named):
             return _original(first, types(device_types), *arguments, **named)
-        patches.set(owner, name, functools.wraps(original_kernel)(register_kernel))
+        patches.set(owner, "register_kernel", functools.wraps(original_kernel)(register_kernel))
 
 
 def _patch_profiler(patches) -> None:

@@ -4,10 +4,9 @@
 What a CUDA device has and the emulated one lacks raises NotImplementedError and names itself.
 """
 
-import functools
 import types
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import torch
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Replacing attributes so that everything can be put back."""
 
+import inspect
+
 _ABSENT = object()
 
 
@@ -14,16 +16,20 @@ class Patches:
         self._before.append((owner, name, vars(owner).get(name, _ABSENT)))
         setattr(owner, name, value)
 
+    def replaced(self) -> list[tuple]:
+        """(before, now) of every function."""
+        return [(before, vars(owner)[name]) for owner, name, before in self._before if inspect.isroutine(before)]
+
     def on_undo(self, action) -> None:
         self._undo.append(action)
 
     def undo(self) -> None:
-        for action in reversed(self._undo):
-            action()
         for owner, name, value in reversed(self._before):
             if value is _ABSENT:
                 delattr(owner, name)
             else:
                 setattr(owner, name, value)
+        for action in reversed(self._undo):
+            action()
         self._before.clear()
         self._undo.clear()

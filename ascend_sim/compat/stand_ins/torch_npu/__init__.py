@@ -24,7 +24,7 @@ for _name in _npu.SUBMODULES:
     sys.modules[f"torch_npu.npu.{_name}"] = importlib.import_module(f"ascend_sim.npu.{_name}")
 globals().update(_dtypes.NUMBERS)
 
-from torch_npu import _C, profiler  # noqa: E402
+from torch_npu import _C, profiler  # noqa: E402, F401
 
 _SUBMODULES = ("contrib", "multiprocessing", "optim")
 
