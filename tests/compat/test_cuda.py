@@ -11,6 +11,8 @@ from ascend_sim import backends, compat
 from ascend_sim.compat._cuda import devices, distributed, module
 
 NPU = torch.device("npu:0")
+pytestmark = [pytest.mark.filterwarnings("ignore:.*AccumulateGrad node's stream"), pytest.mark.filterwarnings("ignore:Sparse invariant checks"),
+              pytest.mark.filterwarnings("ignore:.*torch.jit.script")]
 
 
 def names_in(owner) -> dict:

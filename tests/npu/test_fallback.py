@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Operators without a kernel for the chip run the CPU's on the same bytes: arguments, results and errors are the device's own."""
 
+import warnings
 import pytest
 import torch
 
@@ -275,3 +276,11 @@ def test_copies_between_devices_convert_types_and_strides():
     assert torch.equal(c, a.t().float())
     assert a.npu().to("cpu", torch.bfloat16).dtype == torch.bfloat16
     assert torch.equal(torch.zeros(2, 1, device="npu").copy_(torch.ones(1)).cpu(), torch.ones(2, 1))
+
+
+def test_losses_do_not_warn_of_a_resize():
+    """PyTorch's composite kernel of the two would."""
+    x = torch.ones(4, 1, device="npu")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert torch.nn.functional.mse_loss(x, x * 3) == 4 and torch.nn.functional.smooth_l1_loss(x, x * 3) == 1.5

@@ -58,13 +58,14 @@ def _patched() -> Patches:
     except BaseException:
         patches.undo()
         raise
-    patches.on_undo(_dynamo_looks_anew)
-    _dynamo_looks_anew(patches.replaced())
+    replaced = patches.replaced()
+    patches.on_undo(lambda: _dynamo_looks_anew(replaced))
+    _dynamo_looks_anew(replaced)
     return patches
 
 
-def _dynamo_looks_anew(replaced=()) -> None:
-    """Dynamo, if it is loaded already, keeps tables of PyTorch's functions, some of which are others now."""
+def _dynamo_looks_anew(replaced: list[tuple]) -> None:
+    """Dynamo, if it is loaded already, keeps tables of PyTorch's functions as they were when it was, and some are others now."""
     rules, variables = sys.modules.get("torch._dynamo.trace_rules"), sys.modules.get("torch._dynamo.variables.torch")
     if rules is None or variables is None:
         return
@@ -72,5 +73,5 @@ def _dynamo_looks_anew(replaced=()) -> None:
     variables.TorchInGraphFunctionVariable._get_handlers.cache_clear()
     for before, now in replaced:
         for table in (variables.constant_fold_functions, variables.constant_fold_functions_need_guards):
-            if before in table:
-                table[now] = None
+            if before in table or now in table:
+                table[before] = table[now] = None

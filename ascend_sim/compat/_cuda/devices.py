@@ -35,6 +35,7 @@ def to_npu(value):
     return value
 
 
+@functools.cache                    # one for each, however often the stand-in is installed: others keep tables of functions
 def redirected(function):
     """`function`, with every argument that names a cuda device naming an npu."""
     @functools.wraps(function)

@@ -125,6 +125,10 @@ def get_arch_list() -> list[str]:
     return [f"sm_{major}{minor}"]
 
 
+def is_bf16_supported(including_emulation: bool = True) -> bool:
+    return True
+
+
 def current_stream(device=None) -> Stream:
     return _as_cuda(npu.current_stream(to_npu(device)))
 
@@ -166,7 +170,7 @@ def patch(patches) -> None:
         "get_device_capability": get_device_capability, "get_device_properties": get_device_properties, "get_arch_list": get_arch_list,
         "current_stream": current_stream, "default_stream": default_stream, "get_rng_state": get_rng_state, "set_rng_state": set_rng_state,
         "_lazy_call": _lazy_call, "cudart": cudart, "is_tf32_supported": lambda: False,
-        "is_bf16_supported": lambda including_emulation=True: True, "get_gencode_flags": lambda: "",
+        "is_bf16_supported": is_bf16_supported, "get_gencode_flags": lambda: "",
         "_exchange_device": _exchange_device, "_maybe_exchange_device": _maybe_exchange_device,
     }
     for name in _CONSTANT:
