@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What do `run` and `trace` share? The options that become environment variables, and the program to start: a script or -m module, with its arguments."""
+"""What do `run` and `trace` share? The options that become environment variables, and the program to start: a script, -m module or -c code, with its arguments."""
 
 import argparse
 import importlib.metadata
@@ -21,6 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser, shims_default: str) -> None:
     group.add_argument("--strict", action="store_true", help="ASCEND_SIM_STRICT=1: refuse what the real Ascend library refuses")
     group.add_argument("--check", metavar="LIST", help=f"ASCEND_SIM_CHECK: {accepted['ASCEND_SIM_CHECK']}")
     parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, metavar="MODULE ...", help="a module to run, as python -m does, and its arguments")
+    parser.add_argument("-c", dest="code", nargs=argparse.REMAINDER, metavar="CODE ...", help="a program as text, as python -c does, and its arguments")
     parser.add_argument("script", nargs=argparse.REMAINDER, metavar="SCRIPT ...", help="a script to run, and its arguments")
 
 
@@ -30,12 +31,13 @@ def command(arguments: argparse.Namespace) -> list[str]:
     Raises: Refused if there is neither a script nor a module.
     """
     target = arguments.script[1:] if arguments.script[:1] == ["--"] else arguments.script
-    if arguments.module is not None:
-        if not arguments.module:
-            raise Refused("-m needs the name of a module.")
-        return [sys.executable, "-m", *arguments.module]
+    for option, given, what in (("-m", arguments.module, "the name of a module"), ("-c", arguments.code, "a program as text")):
+        if given == []:
+            raise Refused(f"{option} needs {what}.")
+        if given:
+            return [sys.executable, option, *given]
     if not target:
-        raise Refused(f"there is no script to run; give one, or -m MODULE, as in: ascend-sim {arguments.command} script.py --its arguments")
+        raise Refused(f"there is no script to run; give one, or -m MODULE or -c CODE, as in: ascend-sim {arguments.command} script.py --its arguments")
     script = f"./{target[0]}" if target[0].startswith("-") and target[0] != "-" else target[0]
     return [sys.executable, script, *target[1:]]
 

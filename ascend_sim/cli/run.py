@@ -17,7 +17,7 @@ HELP = "run a script with stand-ins for CUDA, torch_npu and the toolkit"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.usage = "ascend-sim run [options] SCRIPT ...  or  ascend-sim run [options] -m MODULE ..."
+    parser.usage = "ascend-sim run [options] (SCRIPT | -m MODULE | -c CODE) [its arguments]"
     launching.add_arguments(parser, "ASCEND_SIM_SHIMS if it is set, else all")
 
 

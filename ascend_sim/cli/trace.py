@@ -25,7 +25,7 @@ _FORWARDED = (signal.SIGTERM, signal.SIGHUP)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.usage = "ascend-sim trace [options] SCRIPT ...  or  ascend-sim trace [options] -m MODULE ..."
+    parser.usage = "ascend-sim trace [options] (SCRIPT | -m MODULE | -c CODE) [its arguments]"
     parser.add_argument("--out", metavar="DIR", help="where summary.txt, launches.csv and timeline.json go; those of an earlier trace are replaced (default: <script>.trace)")
     parser.add_argument("--timeline", action="store_true", help="the timeline has every instruction, of up to two million; else whole launches, of up to one million")
     launching.add_arguments(parser, "ASCEND_SIM_SHIMS if it is set, else none")
@@ -42,13 +42,14 @@ def main(arguments: argparse.Namespace) -> int:
         _report(records, folder, status, launching.why_import_torch_brings_no_npu(environment))
     finally:
         shutil.rmtree(records, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            folder.rmdir()                                  # if nothing was launched, and nothing else is in it
     return status if status >= 0 else 128 - status          # as a shell tells that a signal ended it
 
 
 def _name(command: list[str]) -> str:
-    if command[1] == "-m":
-        return command[2]
-    return "stdin" if command[1] == "-" else Path(command[1]).stem or "script"
+    special = {"-m": command[2:3], "-c": ["code"], "-": ["stdin"]}
+    return next(iter(special.get(command[1], [Path(command[1]).stem or "script"])))
 
 
 def _folder(text: str) -> Path:
@@ -58,7 +59,8 @@ def _folder(text: str) -> Path:
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        raise Refused(f"{folder} cannot be written: {error.strerror}. Choose another folder with --out.") from None
+        reason = "it is not a folder" if folder.exists() and not folder.is_dir() else error.strerror
+        raise Refused(f"{folder} cannot be written: {reason}. Choose another folder with --out.") from None
     return folder
 
 
@@ -87,17 +89,23 @@ def _report(records: Path, folder: Path, status: int, reason: str | None) -> Non
         summary = log.write(records, paths["launches.csv"], paths["timeline.json"])
         paths["summary.txt"].write_text(summary.table() + "\n", encoding="utf-8")
     except OSError as error:
-        print(f"ascend-sim trace: {folder} cannot be written: {error.strerror}", file=sys.stderr)
+        _say([f"ascend-sim trace: {folder} cannot be written: {error.strerror}"])
         return
-    lines = ["", summary.table(SHOWN) if summary.launches else "ascend-sim trace: the script launched nothing on npu"
-             + (f" ({reason}, so `import torch` alone does not load ascend-sim)." if reason else ".")]
+    if not summary.launches:
+        for path in paths.values():
+            path.unlink(missing_ok=True)
+        _say(["ascend-sim trace: the script launched nothing on npu, so there is nothing to write." + (f" ({reason}: `import torch` alone does not load ascend-sim.)" if reason else "")])
+        return
+    lines = ["", summary.table(SHOWN)]
     if status:
         lines.append(f"the script ended {f'with status {status}' if status > 0 else f'by the signal {signal.Signals(-status).name}'}; what it launched until then is here")
     if summary.cut:
         lines.append(f"{summary.cut} records are cut: the process was killed, or the disk is full")
     elif shutil.disk_usage(folder).free < 1 << 20:
         lines.append(f"the disk of {folder} is full: later launches may be missing")
-    lines += [str(path) for path in paths.values()] + ["open timeline.json at https://ui.perfetto.dev"]
+    _say(lines + [str(path) for path in paths.values()] + ["open timeline.json at https://ui.perfetto.dev"])
+
+
+def _say(lines: list[str]) -> None:
     with contextlib.suppress(BrokenPipeError):
         print("\n".join(lines), file=sys.stderr, flush=True)
-

@@ -174,25 +174,24 @@ def table(records: list[LaunchRecord]) -> str:
 
 
 def record_of(fields: dict) -> LaunchRecord:
-    """A launch as csrc/chip/profile_text.h writes it."""
-    is_timed = fields["is_timed"]
+    """A launch as csrc/chip/profile_text.h writes it: what is not there is 0."""
+    get, is_timed = fields.get, fields["is_timed"]
+    total_cycles = get("total_cycles", 0)
 
     def uses(kind: str, cores: int) -> dict[str, PipeUse]:
-        available = cores * fields["total_cycles"]
+        available = cores * total_cycles
         return {pipe: PipeUse(use["busy_cycles"], use["wait_cycles"], use["instructions"],
                               use["busy_cycles"] / available if available else 0.0,
-                              use["wait_cycles"] / available if available else 0.0)
-                for pipe, use in fields[kind].items() if use["instructions"] or use["busy_cycles"] or use["wait_cycles"]}
+                              use["wait_cycles"] / available if available else 0.0) for pipe, use in fields[kind].items()} if kind in fields else {}
 
-    def timed(name: str) -> float | None:
-        return fields[name] if is_timed else None
-
+    cube_cores, vector_cores = get("aics", 0), get("aivs", 0)
     return LaunchRecord(
-        name=fields["name"], detail=fields["detail"], chip=fields["chip"], device=fields["device"], stream=fields["stream"],
-        blocks=fields["blocks"], cube_cores=fields["aics"], vector_cores=fields["aivs"], is_estimate=fields["is_estimate"],
-        start_us=timed("start_us"), simulated_us=timed("simulated_us"), launch_us=timed("launch_us"),
-        host_us=fields["host_us"], cycles=timed("total_cycles"),
-        aic=uses("aic", fields["aics"]), aiv=uses("aiv", fields["aivs"]),
-        gm_read_bytes=fields["gm_read_bytes"], gm_written_bytes=fields["gm_written_bytes"], l2_bytes=fields["l2_bytes"],
-        hbm_read_bytes=fields["hbm_read_bytes"], hbm_written_bytes=fields["hbm_written_bytes"],
-        macs=fields["macs"], flops=fields["flops"], instructions=fields["records"])
+        name=fields["name"], detail=get("detail", ""), chip=fields["chip"], device=get("device", 0), stream=get("stream", 0),
+        blocks=get("blocks", 0), cube_cores=cube_cores, vector_cores=vector_cores, is_estimate=fields["is_estimate"],
+        start_us=get("start_us", 0) if is_timed else None, simulated_us=get("simulated_us", 0) if is_timed else None,
+        launch_us=get("launch_us", 0) if is_timed else None,
+        host_us=get("host_us", 0), cycles=total_cycles if is_timed else None,
+        aic=uses("aic", cube_cores), aiv=uses("aiv", vector_cores),
+        gm_read_bytes=get("gm_read_bytes", 0), gm_written_bytes=get("gm_written_bytes", 0), l2_bytes=get("l2_bytes", 0),
+        hbm_read_bytes=get("hbm_read_bytes", 0), hbm_written_bytes=get("hbm_written_bytes", 0),
+        macs=get("macs", 0), flops=get("flops", 0), instructions=get("records", 0))

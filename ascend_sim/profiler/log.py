@@ -7,6 +7,7 @@ killed leaves all its lines; the last one may be cut.
 
 import csv
 import json
+import operator
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -18,6 +19,8 @@ _PIPES = tuple(("aic", pipe) for pipe in ("M", "MTE1", "MTE2", "FIX")) + tuple((
 _PLAIN = ("name", "detail", "chip", "device", "stream", "is_estimate", "start_us", "simulated_us", "launch_us", "host_us", "cycles", "blocks", "cube_cores",
           "vector_cores", "limit", "gm_read_bytes", "gm_written_bytes", "l2_bytes", "hbm_read_bytes", "hbm_written_bytes", "macs", "flops", "tflops", "instructions")
 COLUMNS = ("process", *_PLAIN, *(f"busy_{kind}_{pipe}" for kind, pipe in _PIPES))
+_plain = operator.attrgetter(*_PLAIN)
+_NO_PIPES = ("",) * len(_PIPES)             # of an estimate
 _PROCESS_STEP = 10_000_000                  # of process numbers in a timeline; each device takes 1000, there are at most 1024
 _PROCESS = re.compile(r'"pid":(\d+)')
 
@@ -51,6 +54,8 @@ class Total:
         self.timed += 1
         self.simulated_us += us
         self.shortest_us, self.longest_us = min(self.shortest_us, us), max(self.longest_us, us)
+        if not (record.aic or record.aiv):
+            return
         for pipe, ratio in record.busy.items():
             self.busy_us[pipe] = self.busy_us.get(pipe, 0.0) + ratio * us
         if record.limit:
@@ -84,7 +89,8 @@ def write(folder: Path, csv_path: Path, timeline_path: Path) -> Summary:
                 summary.launches += 1
                 label = record.name + (" (estimated)" if record.is_estimate else "")
                 summary.totals.setdefault(label, Total(record.is_estimate)).add(record)
-                rows.writerow([path.stem, *(getattr(record, name) for name in _PLAIN), *(_busy(record, *pipe) for pipe in _PIPES)])
+                busy = [_busy(record, *pipe) for pipe in _PIPES] if record.aic or record.aiv else _NO_PIPES
+                rows.writerow((path.stem, *_plain(record), *busy))
     _write_timeline([path.with_suffix(".events") for path in files], timeline_path)
     return summary
 

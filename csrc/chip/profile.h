@@ -66,7 +66,7 @@ bool is_profiling();
 bool profiling_keeps_timeline();
 void profile_add(LaunchProfile);
 
-// The launches as a JSON array of objects with the fields of LaunchProfile, without timelines.
+// The launches as a JSON array of launch_json's objects (csrc/chip/profile_text.h).
 std::string profile_json(int handle);
 // Trace Event Format for Perfetto: a process per core, a thread per pipe. Throws std::runtime_error if it
 // cannot write.

@@ -62,34 +62,42 @@ std::string span(int process, int64_t thread, const std::string& name, double st
 std::string launch_json(const LaunchProfile& l) {
     std::string out = "{";
     const auto text = [&](const char* name, const std::string& value) {
-        out += (out.size() > 1 ? "," : "") + quoted(name) + ":" + value;
+        ((((out += out.size() > 1 ? ",\"" : "\"") += name) += "\":") += value);
     };
-    const auto count = [&](const char* name, uint64_t value) { text(name, std::to_string(value)); };
+    const auto count = [&](const char* name, uint64_t value) {
+        if (value) text(name, std::to_string(value));
+    };
+    const auto real = [&](const char* name, double value) {
+        if (value != 0) text(name, number(value));
+    };
+    const auto pipes = [&](const char* name, const PipeTotals* totals) {
+        const std::string json = pipes_json(totals);
+        if (json.size() > 2) text(name, json);
+    };
     text("name", quoted(l.name));
-    text("detail", quoted(l.detail));
+    if (!l.detail.empty()) text("detail", quoted(l.detail));
     text("chip", quoted(l.chip));
-    text("device", std::to_string(l.device));
-    text("stream", std::to_string(l.stream));
-    text("blocks", std::to_string(l.blocks));
-    text("aics", std::to_string(l.aics));
-    text("aivs", std::to_string(l.aivs));
+    count("device", static_cast<uint64_t>(l.device));
+    if (l.stream) text("stream", std::to_string(l.stream));
+    count("blocks", static_cast<uint64_t>(l.blocks));
+    count("aics", static_cast<uint64_t>(l.aics));
+    count("aivs", static_cast<uint64_t>(l.aivs));
     text("is_estimate", l.is_estimate ? "true" : "false");
     text("is_timed", l.is_timed ? "true" : "false");
-    text("start_us", number(l.start_us));
-    text("simulated_us", number(l.simulated_us));
-    text("launch_us", number(l.launch_us));
-    text("host_us", number(l.host_us));
-    text("clock_hz", number(l.clock_hz));
-    text("total_cycles", number(l.total_cycles));
-    text("aic", pipes_json(l.aic));
-    text("aiv", pipes_json(l.aiv));
+    real("start_us", l.start_us);
+    real("simulated_us", l.simulated_us);
+    real("launch_us", l.launch_us);
+    real("host_us", l.host_us);
+    real("total_cycles", l.total_cycles);
+    pipes("aic", l.aic);
+    pipes("aiv", l.aiv);
     count("gm_read_bytes", l.gm_read_bytes);
     count("gm_written_bytes", l.gm_written_bytes);
     count("l2_bytes", l.l2_bytes);
     count("hbm_read_bytes", l.hbm_read_bytes);
     count("hbm_written_bytes", l.hbm_written_bytes);
-    text("macs", number(l.macs));
-    text("flops", number(l.flops));
+    real("macs", l.macs);
+    real("flops", l.flops);
     count("records", l.records);
     text("has_timeline", l.has_timeline ? "true" : "false");
     return out + "}";

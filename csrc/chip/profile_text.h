@@ -13,7 +13,7 @@
 
 namespace ascend {
 
-// The fields of LaunchProfile but its timeline; pipes that did nothing are left out.
+// The fields of LaunchProfile but its timeline and clock. Numbers that are 0, empty texts and pipes that did nothing are left out.
 std::string launch_json(const LaunchProfile& launch);
 
 // A process per core, a thread per pipe; launches themselves on streams of the process of their device.

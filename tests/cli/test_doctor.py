@@ -132,6 +132,19 @@ def test_an_extension_for_another_torch():
     assert "(ABI)" in finding.why and faults(install.torch_import, device=error, native=error) == []
 
 
+def test_an_extension_that_was_not_built_with_the_library(monkeypatch, tmp_path):
+    monkeypatch.setattr(install, "IS_CHECKOUT", True)
+    monkeypatch.setattr(probes, "ROOT", tmp_path)
+    monkeypatch.setattr(host_compiler, "LIBRARY", tmp_path / "libascend_sim.so")
+    (tmp_path / "ascend_sim").mkdir()
+    for name, time in (("ascend_sim/_C.so", 100), ("libascend_sim.so", 200)):
+        (tmp_path / name).write_text("")
+        os.utime(tmp_path / name, (time, time))
+    the_fault(install.native, "_C.so is older than libascend_sim.so", install.REBUILD)
+    os.utime(tmp_path / "ascend_sim/_C.so", (300, 300))
+    assert faults(install.native) == []
+
+
 def test_a_device_that_cannot_be_set_up_is_not_blamed_on_the_extension():
     assert the_fault(install.native, "no memory", "mend that first", device="RuntimeError: no memory").check == "device"
 

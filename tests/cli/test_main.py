@@ -20,7 +20,8 @@ def test_without_a_command_it_lists_them(capsys):
     assert all(name in printed for name in cli.COMMANDS)
 
 
-@pytest.mark.parametrize("argv, message", [(["inf"], "'doctor', 'bench', 'trace', 'run', 'cache'"), (["info", "--jsn"], "--jsn"), (["cache", "--cl"], "--cl")])
+@pytest.mark.parametrize("argv, message", [(["inf"], "'doctor', 'bench', 'trace', 'run', 'cache'"), (["info", "--jsn"], "--jsn"), (["cache", "--cl"], "--cl"),
+                                           (["run", "--modes", "timing", "x.py"], "usage: ascend-sim run")])
 def test_what_it_does_not_know_is_refused_with_status_2(capsys, argv, message):
     with pytest.raises(SystemExit) as ended:
         cli.main(argv)
@@ -45,6 +46,12 @@ def test_a_reader_that_goes_away_is_no_error(python):
     assert (done.returncode, done.stderr) == (141, "")
 
 
+def test_a_full_disk_is_one_line(python):
+    with open("/dev/full", "w") as full:
+        done = python("-P", "-m", "ascend_sim", "cache", capture_output=False, stdout=full, stderr=subprocess.PIPE)
+    assert (done.returncode, done.stderr) == (1, "ascend-sim cache: [Errno 28] No space left on device\n")
+
+
 def test_ctrl_c_ends_it_without_a_traceback(monkeypatch, capsys):
     def interrupted(arguments):
         raise KeyboardInterrupt
@@ -60,8 +67,7 @@ def test_the_command_is_installed_under_its_name():
 
 def test_the_page_names_every_command_and_option():
     page = DOCUMENT.read_text(encoding="utf-8")
-    parser, _ = _parser()
-    commands = next(action for action in parser._actions if action.dest == "command").choices
+    _, commands, _ = _parser()
     options = {f"ascend-sim {name}" for name in commands} | {option for one in commands.values() for action in one._actions
                                                              for option in action.option_strings if option not in ("-h", "--help")}
     assert [option for option in sorted(options) if option not in page] == []

@@ -30,6 +30,7 @@ def test_options_become_variables_and_the_rest_is_the_scripts(started):
 
 @pytest.mark.parametrize("arguments, command", [
     (["-m", "pytest", "-q", "--mode", "x"], ["-m", "pytest", "-q", "--mode", "x"]),
+    (["-c", "print(1)", "--mode"], ["-c", "print(1)", "--mode"]),
     (["--", "x.py", "--", "a"], ["x.py", "--", "a"]),
     (["-", "a"], ["-", "a"]),
     (["--", "-odd.py"], ["./-odd.py"]),

@@ -97,6 +97,9 @@ def native(context: Context):
     if not extension.is_file():
         yield fault("extension", f"{extension} is not there", "It connects the chip with PyTorch; nothing works without.", REBUILD)
         return
+    if IS_CHECKOUT and host_compiler.LIBRARY.is_file() and extension.stat().st_mtime < host_compiler.LIBRARY.stat().st_mtime:
+        yield fault("extension", f"{extension} is older than {host_compiler.LIBRARY.name}", "It may have been compiled from other headers: wrong values, crashes.", REBUILD)
+        return
     device = context.ask("device")
     if not device.error:
         yield ok("extension", f"{extension.name} fits this PyTorch")
