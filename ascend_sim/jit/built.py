@@ -4,9 +4,10 @@
 import ctypes
 import functools
 import hashlib
+from pathlib import Path
 
 import ascend_sim
-from ascend_sim.jit import host_compiler
+from ascend_sim.jit import disk_cache, host_compiler
 
 _FOLDERS = ("chip", "formats", "host", "isa", "toolkit")      # of csrc, besides include; as in csrc/Makefile and setup.py
 
@@ -14,14 +15,15 @@ _FOLDERS = ("chip", "formats", "host", "isa", "toolkit")      # of csrc, besides
 def of_package() -> str:
     """What a library built from this package and its headers says. Twin of csrc/Makefile's BUILD_OF."""
     folders = host_compiler.include_folders()
-    if len(folders) == 1:
-        paths = list(folders[0].rglob("*.h"))                   # installed: all in one
-    else:
+    if len(folders) > 1:                                        # else installed: all in one
         include, source = folders
-        paths = [path for folder in (include, *(source / name for name in _FOLDERS)) for path in folder.rglob("*.h")]
-    hashes = sorted(hashlib.sha256(path.read_bytes()).hexdigest() for path in paths)
-    lines = "".join(f"{one}\n" for one in hashes)
-    return f"{ascend_sim.__version__} {hashlib.sha256(lines.encode()).hexdigest()[:16]}"
+        folders = (include, *(source / name for name in _FOLDERS))
+    states = tuple((str(folder), disk_cache.state_of_tree(folder, ".h")) for folder in folders)
+
+    def read() -> str:
+        hashes = sorted(hashlib.sha256(Path(folder, name).read_bytes()).hexdigest() for folder, files in states for name, *_ in files)
+        return hashlib.sha256("".join(f"{one}\n" for one in hashes).encode()).hexdigest()[:16]
+    return f"{ascend_sim.__version__} {disk_cache.remembered('headers of the library', states, read)}"
 
 
 def of_library() -> str:

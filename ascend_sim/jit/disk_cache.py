@@ -144,19 +144,48 @@ def _touch(path: Path) -> bool:
     return True
 
 
-_hashed: dict[tuple[Path, str], tuple[tuple, str]] = {}
-
-
-def hash_of_tree(root: Path, pattern: str = "*") -> str:
-    """Of all files below that match: names and bytes. Read again only when a size or time of change differs."""
-    files = sorted(path for path in root.rglob(pattern) if path.is_file() and not any(part.startswith(".") for part in path.parts[len(root.parts):]))
-    state = tuple((str(path.relative_to(root)), (info := path.stat()).st_size, info.st_mtime_ns) for path in files)
-    known = _hashed.get((root, pattern))
+def remembered(what: str, state: tuple, find_out: Callable[[], str]) -> str:
+    """What `find_out` says for this state of some files; asked once, then read from the cache by every process. Asked again if the cache cannot be used."""
+    known = _remembered.get(what)
     if known is None or known[0] != state:
-        digest = hashlib.sha256()
-        for path in files:
-            content = path.read_bytes()
-            digest.update(f"{path.relative_to(root)} {len(content)} ".encode())
-            digest.update(content)
-        known = _hashed[root, pattern] = (state, digest.hexdigest())
+        try:
+            place = entry(key(what, state), lambda at: (at / "answer").write_text(find_out()) and None, config.cache_dir() / "toolkit")
+            answer = (place / "answer").read_text()
+        except (OSError, RuntimeError):
+            answer = find_out()
+        known = _remembered[what] = (state, answer)
     return known[1]
+
+
+_remembered: dict[str, tuple[tuple, str]] = {}
+
+
+def state_of_tree(root: Path, suffix: str = "") -> tuple[tuple[str, int, int], ...]:
+    """(name, bytes, time of change) of each file below whose name ends so, sorted; names that begin with a dot are left out."""
+    found, folders = [], [""]
+    while folders:
+        folder = folders.pop()
+        with os.scandir(root / folder) as entries:
+            for one in entries:
+                if one.name.startswith("."):
+                    continue
+                if one.is_dir():
+                    folders.append(f"{folder}{one.name}/")
+                elif one.name.endswith(suffix):
+                    info = one.stat()
+                    found.append((f"{folder}{one.name}", info.st_size, info.st_mtime_ns))
+    return tuple(sorted(found))
+
+
+def hash_of_tree(root: Path, suffix: str = "") -> str:
+    """Of all files below whose name ends so: names and bytes. Read again only when a size or time of change differs."""
+    state = state_of_tree(root, suffix)
+
+    def read() -> str:
+        digest = hashlib.sha256()
+        for name, *_ in state:
+            content = (root / name).read_bytes()
+            digest.update(f"{name} {len(content)} ".encode())
+            digest.update(content)
+        return digest.hexdigest()
+    return remembered(f"files {suffix} of {root}", state, read)

@@ -116,7 +116,7 @@ def build_library(source: str, file_name: str | None, kernels: Iterable[str], *,
         f'extern "C" [[gnu::visibility("default")]] const char* ascend_sim_signature_{name}() {{ return ascend::isa::kernel_signature<&{name}>(); }}\n'
         for name in kernels)
     content = tuple(disk_cache.hash_of_tree(hashed(folder)) for folder in folders)
-    common = (compiler.identity, options, tuple(disk_cache.hash_of_tree(folder, "*.h") for folder in host_compiler.include_folders()), _PREFIX_TEXT + prefix,
+    common = (compiler.identity, options, tuple(disk_cache.hash_of_tree(folder, ".h") for folder in host_compiler.include_folders()), _PREFIX_TEXT + prefix,
               content if prefix else ())
     libraries = ("ascend_sim", *libraries)
     file_name = file_name or f"{next(iter(kernels))}.cpp"

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ascend_sim import config
+from ascend_sim.jit import disk_cache
 
 PACKAGE = Path(__file__).resolve().parent.parent
 LIBRARY = PACKAGE / "lib" / "libascend_sim.so"
@@ -67,7 +68,7 @@ def find() -> Compiler:
         if path is None:
             found.append(f"{command[0]}: not found")
             continue
-        compiler = _examine((path, *command[1:]), os.stat(path).st_mtime_ns)
+        compiler = _examine((path, *command[1:]), os.stat(path))
         if isinstance(compiler, Compiler):
             return compiler
         found.append(f"{command[0]}: {compiler}")
@@ -75,18 +76,20 @@ def find() -> Compiler:
                        f"{'; '.join(found)}. {HOW_TO_GET_ONE}")
 
 
-@functools.cache
-def _examine(command: tuple[str, ...], changed_ns: int) -> Compiler | str:
-    """The compiler, or why it will not do. Asked once per process and per state of the program file."""
+class _Unusable(Exception):
+    """A program that is no compiler, or does not work."""
+
+
+def _examine(command: tuple[str, ...], program: os.stat_result) -> Compiler | str:
+    """The compiler, or why it will not do."""
+    state = (command, os.path.realpath(command[0]), program.st_size, program.st_mtime_ns)
     try:
-        asked = subprocess.run([*command, "--version"], capture_output=True, text=True, timeout=60)
-        macros = subprocess.run([*command, "-dM", "-E", "-x", "c++", os.devnull], capture_output=True, text=True, timeout=60)
-    except (OSError, subprocess.TimeoutExpired) as error:
+        # A wrapper stays the same when the compiler that it starts is replaced: it is asked in each process.
+        said = _ask(state) if len(command) > 1 else disk_cache.remembered(f"compiler {command[0]}", state, lambda: _ask(state))
+    except _Unusable as error:
         return str(error)
-    if asked.returncode or macros.returncode:
-        return f"does not work: {(asked.stderr or macros.stderr).strip()[:200]}"
-    defined = dict(re.findall(r"^#define (__clang_major__|__clang_minor__|__GNUC__|__GNUC_MINOR__|__GNUC_PATCHLEVEL__) (\d+)$",
-                              macros.stdout, re.MULTILINE))
+    title, _, macros = said.partition("\n")
+    defined = dict(re.findall(r"^#define (__clang_major__|__clang_minor__|__GNUC__|__GNUC_MINOR__|__GNUC_PATCHLEVEL__) (\d+)$", macros, re.MULTILINE))
     if "__clang_major__" in defined:
         family, parts = "clang", ("__clang_major__", "__clang_minor__")
     elif "__GNUC__" in defined:
@@ -96,7 +99,21 @@ def _examine(command: tuple[str, ...], changed_ns: int) -> Compiler | str:
     version = ".".join(defined[part] for part in parts)
     if int(defined[parts[0]]) < OLDEST[family]:
         return f"is {family} {version}, too old"
-    return Compiler(command, family, version, f"{asked.stdout.splitlines()[0]} {os.path.realpath(command[0])}")
+    return Compiler(command, family, version, f"{title} {os.path.realpath(command[0])}")
+
+
+@functools.cache
+def _ask(state: tuple) -> str:
+    """What it calls itself, and below that the macros it defines. Once per process and state of the program file."""
+    command = state[0]
+    try:
+        asked = subprocess.run([*command, "--version"], capture_output=True, text=True, timeout=60)
+        macros = subprocess.run([*command, "-dM", "-E", "-x", "c++", os.devnull], capture_output=True, text=True, timeout=60)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise _Unusable(str(error)) from None
+    if asked.returncode or macros.returncode or not asked.stdout:
+        raise _Unusable(f"does not work: {(asked.stderr or macros.stderr).strip()[:200]}")
+    return f"{asked.stdout.splitlines()[0]}\n{macros.stdout}"
 
 
 def level() -> str:

@@ -104,3 +104,25 @@ def test_what_is_there_is_counted_and_cleared_but_not_what_this_process_uses(mon
     assert disk_cache.clear() == (tmp_path, 1, 2, 28)
     assert disk_cache.summary() == (tmp_path, 1, 0, 20)
     assert disk_cache.summary().folder == tmp_path
+
+
+def test_what_was_found_out_is_remembered_for_the_same_state(monkeypatch, tmp_path):
+    asked = []
+
+    def find_out():
+        asked.append(1)
+        return f"answer {len(asked)}"
+    assert disk_cache.remembered("what", (1,), find_out) == "answer 1"
+    monkeypatch.setattr(disk_cache, "_remembered", {})          # another process
+    assert disk_cache.remembered("what", (1,), find_out) == "answer 1"
+    assert disk_cache.remembered("what", (2,), find_out) == "answer 2"
+    monkeypatch.setenv("ASCEND_SIM_CACHE_DIR", str(tmp_path / "file" / "below"))
+    (tmp_path / "file").write_text("")                          # a cache that cannot be made
+    assert disk_cache.remembered("what", (3,), find_out) == "answer 3"
+
+
+def test_files_of_a_tree_are_named_with_their_folders(tmp_path):
+    (tmp_path / "h" / "deep").mkdir(parents=True)
+    for name in ("b.h", "deep/a.h", "deep/a.cpp", ".hidden.h"):
+        (tmp_path / "h" / name).write_text("1")
+    assert [name for name, *_ in disk_cache.state_of_tree(tmp_path / "h", ".h")] == ["b.h", "deep/a.h"]
