@@ -18,7 +18,7 @@ struct Max {
             const VecF ordered = pick(a > b, a, pick(a < b, b, as_float(as_bits(a) & as_bits(b))));
             return pick(a != a, a, pick(b != b, b, ordered));
         } else {
-            return (V)blend((V)(a > b), a, b);
+            return choose(a > b, a, b);
         }
     }
 };
@@ -29,7 +29,7 @@ struct Min {
             const VecF ordered = pick(a < b, a, pick(a > b, b, as_float(as_bits(a) | as_bits(b))));
             return pick(a != a, a, pick(b != b, b, ordered));
         } else {
-            return (V)blend((V)(a < b), a, b);
+            return choose(a < b, a, b);
         }
     }
 };
@@ -78,7 +78,7 @@ struct Abs {
     template <typename V>
     ASC_INLINE V operator()(V a) const {
         if constexpr (std::is_same_v<V, VecF>) return as_float(as_bits(a) & 0x7fffffffu);
-        else return (V)blend((V)(a < 0), -a, a);
+        else return choose(a < 0, -a, a);
     }
 };
 struct Neg {
@@ -245,7 +245,7 @@ ASC_INLINE void asc_leakyrelu(ascend::isa::Register<T>& dst, const ascend::isa::
     using namespace ascend::isa;
     vf_count(VfClass::alu);
     const auto slope = spread(scalar_as<T>(alpha));
-    lanewise(dst, mask, [&](auto x) __attribute__((always_inline)) { return blend(x > 0, x, x * slope); }, a);
+    lanewise(dst, mask, [&](auto x) __attribute__((always_inline)) { return choose(x > 0, x, x * slope); }, a);
 }
 template <typename T>
 ASC_INLINE void asc_prelu(ascend::isa::Register<T>& dst, const ascend::isa::Register<T>& a,
@@ -253,7 +253,7 @@ ASC_INLINE void asc_prelu(ascend::isa::Register<T>& dst, const ascend::isa::Regi
     using namespace ascend::isa;
     vf_count(VfClass::alu);
     lanewise(
-        dst, mask, [](auto x, auto y) __attribute__((always_inline)) { return blend(x > 0, x, x * y); }, a,
+        dst, mask, [](auto x, auto y) __attribute__((always_inline)) { return choose(x > 0, x, x * y); }, a,
         b);
 }
 

@@ -75,13 +75,18 @@ ASC_INLINE Vec<signed_t<T>> order_keys(Vec<lane_t<T>> chunk) {
                                                      : U(0x7f80);
         const Vec<K> bits = (Vec<K>)chunk, size = bits & kTop;
         const Vec<K> ordered = bits ^ ((bits >> (kBits - 1)) & kTop);
-        return (Vec<K>)blend((Vec<K>)(size > static_cast<K>(kInf)),
-                             splat(kNanHigh ? kTop : static_cast<K>(~kTop)), ordered);
+        return choose(size > static_cast<K>(kInf), splat(kNanHigh ? kTop : static_cast<K>(~kTop)), ordered);
     } else if constexpr (std::is_signed_v<T>) {
         return (Vec<K>)chunk;
     } else {
         return (Vec<K>)((Vec<U>)chunk ^ static_cast<U>(U{1} << (kBits - 1)));
     }
+}
+
+template <bool kMax, typename V>
+ASC_INLINE V extreme(V a, V b) {
+    if constexpr (kMax) return choose(a > b, a, b);
+    else return choose(a < b, a, b);
 }
 
 // The best lane of a chunk, in every lane: halves folded onto each other.
@@ -91,7 +96,7 @@ ASC_INLINE V fold_extreme(V v) {
         return v;
     } else {
         const V other = shuffle(v, v, [](int i, int n) __attribute__((always_inline)) { return (i + kStep) % n; });
-        return fold_extreme<kMax, kStep / 2>((V)blend((V)(kMax ? v > other : v < other), v, other));
+        return fold_extreme<kMax, kStep / 2>(extreme<kMax>(v, other));
     }
 }
 
@@ -105,7 +110,7 @@ ASC_INLINE int extreme_lane(const Register<T>& source, const Predicate& mask) {
     Vec<K> keys[kChunks], best = splat(kLast);
     each_chunk([&](auto i) __attribute__((always_inline)) {
         keys[i] = (Vec<K>)blend((Vec<K>)active<T>(mask, i), order_keys<T, kMax>(source.v[i]), splat(kLast));
-        best = (Vec<K>)blend((Vec<K>)(kMax ? keys[i] > best : keys[i] < best), keys[i], best);
+        best = extreme<kMax>(keys[i], best);
     });
     best = fold_extreme<kMax, kChunkLanes<T> / 2>(best);
     // Indices of the hits, biased to compare as signed: 8-bit lanes count to 255, which the last lane shares with "no hit".
@@ -115,7 +120,7 @@ ASC_INLINE int extreme_lane(const Register<T>& source, const Predicate& mask) {
     each_chunk([&](auto i) __attribute__((always_inline)) {
         const Vec<K> hits = (Vec<K>)(keys[i] == best) & (Vec<K>)active<T>(mask, i);
         const Vec<K> index = (Vec<K>)blend(hits, numbers + static_cast<K>(i * kChunkLanes<T>), splat(kTop));
-        first = (Vec<K>)blend((Vec<K>)(index < first), index, first);
+        first = extreme<false>(index, first);
         hit |= hits;
     });
     first = fold_extreme<false, kChunkLanes<T> / 2>(first);

@@ -123,14 +123,20 @@ ASC_INLINE V blend(M where, V yes, V no) {
     return (V)(((M)yes & where) | ((M)no & ~where));
 }
 
+// The same for what a comparison gave. Compilers keep that in a mask register, and see minima and maxima.
+template <typename V, typename M>
+ASC_INLINE V choose(M where, V yes, V no) {
+    return where ? yes : no;
+}
+
 // Vectors of binary32 bits and of 16-bit codes in 32-bit lanes.
 using VecU = Vec<uint32_t>;
 using VecS = Vec<int32_t>;
 
 ASC_INLINE VecF as_float(VecU bits) { return (VecF)bits; }
 ASC_INLINE VecU as_bits(VecF value) { return (VecU)value; }
-ASC_INLINE VecF pick(VecS where, VecF yes, VecF no) { return blend(where, yes, no); }
-ASC_INLINE VecU pick(VecS where, VecU yes, VecU no) { return blend((VecU)where, yes, no); }
+ASC_INLINE VecF pick(VecS where, VecF yes, VecF no) { return choose(where, yes, no); }
+ASC_INLINE VecU pick(VecS where, VecU yes, VecU no) { return choose(where, yes, no); }
 
 // One instruction: f on each chunk of the sources, zero where masked off. f sees Vec<lane_t<T>>, or, for 16-bit floats,
 // VecF of the even and then of the odd elements.
