@@ -169,23 +169,28 @@ bool CubeQueue::refer(Operand& operand, Side side, const LoadedFractals& load) {
 
 bool CubeQueue::load_l0(Side side, const LoadedFractals& load) {
     const uint32_t column_bytes = load.row_blocks * kFractalBytes, last = load.k_units - 1;
-    const uint32_t end = load.dst + last * load.dst_step + column_bytes, l1_end = load.src + last * load.src_step + column_bytes;
-    const bool is_compact = load.dst_step == column_bytes || load.k_units == 1;
+    const uint32_t src_step = last ? load.src_step : column_bytes;
+    const uint32_t end = load.dst + last * load.dst_step + column_bytes, l1_end = load.src + last * src_step + column_bytes;
+    const bool is_compact = load.dst_step == column_bytes || last == 0;
     before_write_l0(side, load.dst, end, is_compact);
     Loaded loaded{{}, load.dst, end, static_cast<int>(load.row_blocks), static_cast<int>(load.k_units)};
     if (load.is_bf16) note_side(side, load.src);
-    if (!load.is_bf16 || !is_compact) {
+    if (!is_compact || src_step == 0) {
         unpack_l1(load.src, l1_end, false);
-        if (!is_compact || load.row_blocks * load.k_units < kLeastFractals) return false;
+        return false;
+    }
+    if (!load.is_bf16) {
+        unpack_l1(load.src, l1_end, false);
+        if (load.row_blocks * load.k_units < kLeastFractals) return false;
         loaded.l1 = load.src;
-        loaded.l1_step = std::max(load.src_step, kFractalBytes);
+        loaded.l1_step = src_step;
         loaded.l1_end = l1_end;
     } else if (!refer(loaded.operand, side, load)) {
         unpack_l1(load.src, l1_end, false);
         if (unpacked_ >= kMaxUnpacked) return false;
-        const host::PackArgs args{ai_.l1.at(load.src), load.src_step, nullptr, ElementType::bf16, loaded.row_blocks * 16,
+        const host::PackArgs args{ai_.l1.at(load.src), src_step, nullptr, ElementType::bf16, loaded.row_blocks * 16,
                                   loaded.k_units * 16};
-        const uint64_t key = (uint64_t{4} + side) << 32 | load.src % load.src_step;
+        const uint64_t key = (uint64_t{4} + side) << 32 | load.src % src_step;
         if (!reserve(loaded.operand, key, loaded.row_blocks, host::packed_tiles(args.type, args.k))) return false;
         auto* out = const_cast<uint8_t*>(loaded.operand.packed.data);
         const auto pack = side == side_b ? host::pack_b : host::pack_a;

@@ -50,7 +50,7 @@ def program(seed):
     def fractals(op):
         m, first = pick((blocks, 0), (blocks, 0), (blocks, 0), (1, 0), (1, blocks - 1))
         step, start = pick((units, 0), (units, 0), (units, 0), (1, 0), (max(units // 2, 1), units // 2))
-        return [op, l0(), l1(), first, start, m, step, pick(blocks, blocks, blocks, blocks * 2)]
+        return [op, l0(), l1(), first, start, m, step, pick(*[blocks] * 6, blocks * 2, 0)]     # 0: every column of fractals is the first
 
     makers = {
         load: 5, lambda: fractals(L0A): 4, lambda: fractals(L0B): 4, lambda: fractals(L0A_T): 1, lambda: fractals(L0B_T): 1,
