@@ -6,6 +6,7 @@
 #   test    the default test suite                            PYTEST_ARGS=... adds arguments
 #   check   lint and the quick tests
 #   test-tilelang   TileLang programs and the tile-kernels wheel; 15 minutes at first, its caches stay in build/tilelang-cache
+#   test-clients    unmodified transformers computes FP8 layers and a small DeepSeek-V3 by deep_gemm
 #   fuzz    10 000 random deep_gemm calls, all backends       FUZZ_CALLS=... FUZZ_SEED=... choose others
 #   sanitize         the same, watched by ASan, UBSan and LSan
 #   sanitize-quick   200 of them, portable kernels only       90 s with the build
@@ -20,7 +21,7 @@ REQUIRE := $(PYTHON) scripts/environment.py install
 # -P keeps the checkout off sys.path: the installed packages are meant, not the source folders of the same names.
 RUN := $(PYTHON) -P
 
-.PHONY: build demo test test-tilelang check fuzz sanitize sanitize-quick bench speed clean
+.PHONY: build demo test test-tilelang test-clients check fuzz sanitize sanitize-quick bench speed clean
 .DEFAULT_GOAL := build
 
 build: $(PYTHON)
@@ -44,6 +45,10 @@ check: build
 test-tilelang: build
 	@$(REQUIRE) test tilelang
 	@$(RUN) -m pytest -m "tilelang or not (large or slow)" tests/toolkit tests/tilelang $(PYTEST_ARGS)
+
+test-clients: build
+	@$(REQUIRE) test clients
+	@$(RUN) -m pytest -m clients tests/clients $(PYTEST_ARGS)
 
 fuzz: build
 	@$(REQUIRE) test
