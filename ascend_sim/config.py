@@ -142,6 +142,16 @@ def _devices(text: str) -> tuple[int, ...] | None:
     return tuple(numbers)
 
 
+def _capability(text: str) -> tuple[int, int] | None:
+    """'9.0' or '9,0' -> (9, 0)."""
+    if text == "none":
+        return None
+    parts = text.replace(".", ",").split(",")
+    if len(parts) != 2 or not all(part.strip().isdigit() for part in parts):
+        raise ValueError
+    return int(parts[0]), int(parts[1])
+
+
 def _command(text: str) -> str | None:
     return (os.environ.get("CXX", "").strip() or None) if text == "auto" else text
 
@@ -198,6 +208,8 @@ _variable("DG_TEST_MAX_WORKERS", "0", _integer(0, 4096), "0 (one for each usable
           "threads of deep_gemm.testing.par_compile")
 _variable("ASCEND_HOME_PATH", "/usr/local/Ascend/ascend-toolkit/latest", _name, "a folder",
           "what deep_gemm.ASCEND_HOME says; nothing is read there. ASCEND_TOOLKIT_HOME is used if unset")
+_variable("TORCH_NPU_DEVICE_CAPABILITY", "none", _capability, "none, or two whole numbers, e.g. 9.0",
+          "what torch.npu.get_device_capability says, as torch_npu answers; the chips have no such number")
 _variable("MASTER_ADDR", "127.0.0.1", _name, "a host name or address",
           "init_dist of deep_gemm: where rank 0 listens")
 _variable("MASTER_PORT", "8361", _integer(1, 65535), "1 to 65535",
@@ -283,6 +295,10 @@ def test_workers() -> int:
 def rendezvous() -> tuple[str, int, int, int]:
     """(address and port of rank 0, number of nodes, number of this node)"""
     return value("MASTER_ADDR"), value("MASTER_PORT"), value("WORLD_SIZE"), value("RANK")
+
+
+def device_capability() -> tuple[int, int] | None:
+    return value("TORCH_NPU_DEVICE_CAPABILITY")
 
 
 def ascend_home() -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import torch
 
-from ascend_sim import _C, npu
+from ascend_sim import _C, config, npu
 from ascend_sim.npu import _registration
 
 SOC_VERSION_950 = 260       # the whole Ascend950 family, as torch_npu numbers it
@@ -144,9 +144,10 @@ def get_device_name(device_name=None) -> str:
     return "Ascend" + _registration.chip().name
 
 
-def get_device_capability(device=None) -> None:
-    """None, as torch_npu: the chips have no such number."""
+def get_device_capability(device=None) -> tuple[int, int] | None:
+    """None, as torch_npu: the chips have no such number. TORCH_NPU_DEVICE_CAPABILITY=9.0 makes it (9, 0), for code that insists on one."""
     index_of(device)
+    return config.device_capability()
 
 
 def get_soc_version() -> int:
