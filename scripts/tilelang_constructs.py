@@ -17,13 +17,17 @@ ROOT = Path(__file__).resolve().parents[1]
 OURS = ("tests/isa/programs", "tests/tilelang", "examples/tilelang")
 # Not a construct of a program: classes of what a construct gives (frames, two results), and the base of the tile schedulers.
 NOT_FOR_PROGRAMS = {"CubeFrame", "VectorFrame", "SimdVFFrame", "SimtVFFrame", "AscendBaseTileScheduler", "SimdPair"}
+# Constructs of all targets that the Ascend code generator or its passes have a case for (src/ascend in the wheel).
+SHARED = """Parallel Persistent Pipelined Tensor access_ptr activemask alloc_fragment alloc_local alloc_reducer alloc_var atomic_add atomic_max atomic_min
+ballot ballot_sync cast clamp clear dynamic fill finalize_reducer if_then_else max min prim_func reducer_init reducer_update reinterpret reshape serial
+sync_threads sync_warp view warp_reduce_max warp_reduce_min warp_reduce_sum""".split()
 
 
 def constructs() -> dict[str, str]:
-    """Name as a program writes it, e.g. "T.copy" or "T.simd.vadd" -> the module that defines it, for everything the Ascend dialect defines itself."""
+    """Name as a program writes it, e.g. "T.copy" or "T.simd.vadd" -> the module that defines it, for what the Ascend dialect defines itself, and SHARED."""
     from tilelang.ascend import language
 
-    found = {}
+    found = {f"T.{name}": "tilelang.language" for name in SHARED}
     for name in language.__all__:
         module = getattr(getattr(language, name), "__module__", "") or ""
         if module.startswith("tilelang.ascend") and name not in NOT_FOR_PROGRAMS:

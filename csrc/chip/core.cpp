@@ -57,9 +57,15 @@ uint16_t register_op(const char* name, Effect effect, Ready ready, bool knows_pu
 
 const OpInfo& op_info(uint16_t op) { return op_table()[op]; }
 
+const char* written_name(bool sets, Written written) {
+    if (written.spelling == Spelling::cross_mode) return sets ? "asc_sync_cross_set" : "asc_sync_cross_wait";
+    if (written.mode == 1) return sets ? "asc_sync_subblock_arrive" : "asc_sync_subblock_wait";
+    return sets ? "asc_sync_block_arrive" : "asc_sync_block_wait";
+}
+
 const char* instruction_name(const Record& record) {
-    if (record.path == Path::sync && record.op >= op_cross_set && record.op <= op_grid_wait && record.sync.spelled_mode)
-        return record.op == op_cross_set || record.op == op_grid_arrive ? "asc_sync_cross_set" : "asc_sync_cross_wait";
+    if (record.path == Path::sync && record.op >= op_cross_set && record.op <= op_grid_wait && record.sync.spelling != Spelling::partner)
+        return written_name(record.op == op_cross_set || record.op == op_grid_arrive, {record.sync.spelling, record.sync.mode});
     if (record.path == Path::sync && record.op == op_barrier && record.sync.other == Pipe::all) return "asc_sync";
     return op_table()[record.op].name;
 }
@@ -88,7 +94,6 @@ void Core::flush_pending_vector_work() {
     record.pipe = Pipe::V;
     record.path = Path::vector;
     for (int i = 0; i < kVfClasses; ++i) record.vf.counts[i] = counters.counts[i];
-    record.vf.simt_threads = counters.simt_threads;
     record.vf.calls = counters.calls;
     trace->append() = record;
 }
@@ -310,24 +315,27 @@ void Core::barrier(Pipe pipe, const void* pc) {
     }
 }
 
-void Core::cross_set(Pipe pipe, uint8_t targets, const uint8_t target_id[3], int spelled_mode, const void* pc) {
+void Core::cross_set(Pipe pipe, uint8_t targets, const uint8_t target_id[3], Written written, const void* pc) {
     Record record = sync_record(op_cross_set, pipe);
-    record.sync.spelled_mode = static_cast<uint8_t>(spelled_mode);
+    record.sync.spelling = written.spelling;
+    record.sync.mode = written.mode;
     record.sync.targets = targets;
     for (int i = 0; i < 3; ++i) record.sync.target_id[i] = target_id[i];
     issue(record, pc);
 }
 
-void Core::cross_wait(Pipe pipe, int id, int spelled_mode, const void* pc) {
+void Core::cross_wait(Pipe pipe, int id, Written written, const void* pc) {
     Record record = sync_record(op_cross_wait, pipe);
-    record.sync.spelled_mode = static_cast<uint8_t>(spelled_mode);
+    record.sync.spelling = written.spelling;
+    record.sync.mode = written.mode;
     record.sync.id = static_cast<uint8_t>(id);
     runs_in_fiber(pipe) ? issue_in_order(record, pc) : issue(record, pc);
 }
 
-void Core::grid_arrive(Pipe pipe, int id, int spelled_mode, const void* pc) {
+void Core::grid_arrive(Pipe pipe, int id, Written written, const void* pc) {
     Record record = sync_record(op_grid_arrive, pipe);
-    record.sync.spelled_mode = static_cast<uint8_t>(spelled_mode);
+    record.sync.spelling = written.spelling;
+    record.sync.mode = written.mode;
     record.sync.id = static_cast<uint8_t>(id);
     record.sync.generation = grid_arrivals_[id]++;
     if (ai.launch->runs_in_waves())
@@ -338,9 +346,10 @@ void Core::grid_arrive(Pipe pipe, int id, int spelled_mode, const void* pc) {
     issue(record, pc);
 }
 
-void Core::grid_wait(Pipe pipe, int id, int spelled_mode, const void* pc) {
+void Core::grid_wait(Pipe pipe, int id, Written written, const void* pc) {
     Record record = sync_record(op_grid_wait, pipe);
-    record.sync.spelled_mode = static_cast<uint8_t>(spelled_mode);
+    record.sync.spelling = written.spelling;
+    record.sync.mode = written.mode;
     record.sync.id = static_cast<uint8_t>(id);
     record.sync.generation = grid_waits_[id]++;
     runs_in_fiber(pipe) ? issue_in_order(record, pc) : issue(record, pc);

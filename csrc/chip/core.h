@@ -45,10 +45,16 @@ using RecordObserver = void (*)(Core&, const Record&);
 void set_record_observer(RecordObserver observer);  // null: none
 bool has_record_observer();
 
+// How kernel code wrote a flag between cores; its instruction by name.
+struct Written {
+    Spelling spelling = Spelling::partner;
+    uint8_t mode = 0;
+};
+const char* written_name(bool sets, Written written);  // not of Spelling::partner
+
 // What the vector functions since the last record cost; counted inline by csrc/isa, flushed into one record.
 struct VfCounters {
     uint32_t counts[kVfClasses] = {};
-    uint32_t simt_threads = 0;
     uint16_t calls = 0;
 };
 
@@ -89,11 +95,10 @@ public:
     void lock(Pipe pipe, int id, const void* pc);
     void unlock(Pipe pipe, int id, const void* pc);
     void barrier(Pipe pipe, const void* pc);
-    // spelled_mode: of SyncPayload
-    void cross_set(Pipe pipe, uint8_t targets, const uint8_t target_id[3], int spelled_mode, const void* pc);
-    void cross_wait(Pipe pipe, int id, int spelled_mode, const void* pc);
-    void grid_arrive(Pipe pipe, int id, int spelled_mode, const void* pc);
-    void grid_wait(Pipe pipe, int id, int spelled_mode, const void* pc);
+    void cross_set(Pipe pipe, uint8_t targets, const uint8_t target_id[3], Written written, const void* pc);
+    void cross_wait(Pipe pipe, int id, Written written, const void* pc);
+    void grid_arrive(Pipe pipe, int id, Written written, const void* pc);
+    void grid_wait(Pipe pipe, int id, Written written, const void* pc);
 
     // Suspends the fiber until every record issued so far has been performed.
     void drain_all(const void* pc);

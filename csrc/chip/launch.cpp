@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <cstring>
 #include <map>
+#include <optional>
 #include <thread>
 
 #include "chip/device.h"
@@ -218,6 +219,8 @@ void Launch::execute() {
 
 void Launch::worker() {
     prepare_thread_for_traps();
+    std::optional<TimeLimit> limit;
+    if (has_deadline_) limit.emplace(std::chrono::duration<double>(deadline_ - std::chrono::steady_clock::now()).count());
     std::vector<std::unique_ptr<BlockRunner>> waiting;  // stopped at a grid-wide barrier
     auto give_up = [&](std::exception_ptr error) {
         std::lock_guard lock(mutex_);

@@ -519,9 +519,7 @@ private:
             unit = std::max(unit, vf.counts[i] * cost.unit_cycles);
         }
         const double calls = std::max<double>(vf.calls, 1);
-        const double warps = (vf.simt_threads + 31) / 32;
-        return calls * (spec_.vf_start_cycles + spec_.vf_drain_cycles) + std::max({issue, memory, unit}) +
-               warps * spec_.simt_cycles_per_warp / 4;
+        return calls * (spec_.vf_start_cycles + spec_.vf_drain_cycles) + std::max({issue, memory, unit});
     }
 
     // Warps share the schedulers; what their own loads and stores move in global memory flows meanwhile. Atomics and barriers

@@ -60,7 +60,6 @@ void visit(Spec& spec, F&& f) {
     f("fix.c0_strided", spec.fix_c0_strided_factor, true);
     f("vf.start", spec.vf_start_cycles, true);
     f("vf.drain", spec.vf_drain_cycles, true);
-    f("vf.simt_per_warp", spec.simt_cycles_per_warp, true);
     f("simt.schedulers", spec.simt_schedulers, true);
     f("simt.warp", spec.simt_warp_cycles, true);
     f("simt.operation", spec.simt_operation_cycles, true);

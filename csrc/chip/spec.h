@@ -58,7 +58,6 @@ struct ChipSpec {
 
     double vf_start_cycles = 0, vf_drain_cycles = 0;
     VfClassSpec vf_class[kVfClasses];
-    double simt_cycles_per_warp = 0;
 
     // SIMT functions. Per warp, on one of the schedulers; a warp whose operations were not counted costs simt_warp_cycles.
     double simt_schedulers = 0, simt_warp_cycles = 0, simt_operation_cycles = 0, simt_exchange_cycles = 0;

@@ -57,12 +57,16 @@ enum SyncOp : uint16_t {
     kFirstInstruction = 16,
 };
 
+// How a flag between cores was written: asc_sync_intra_*, asc_sync_inter_*; asc_sync_cross_* with a mode; asc_sync_subblock_* (mode 1), asc_sync_block_* (2).
+enum class Spelling : uint8_t { partner, cross_mode, scope };
+
 struct SyncPayload {
     Pipe other;
     uint8_t id;
     uint8_t targets;      // op_cross_set: bit 0 AIC, bit 1 AIV0, bit 2 AIV1
     uint8_t target_id[3]; // op_cross_set: the counter on each target
-    uint8_t spelled_mode; // op_cross_*, op_grid_*: 1 + mode if written as asc_sync_cross_*; messages name what was written
+    Spelling spelling;    // op_cross_*, op_grid_*: messages name what was written
+    uint8_t mode;         // of the cross-core flags, where the spelling says it
     uint32_t generation;  // op_grid_*: how many times this core has arrived before
 };
 
@@ -134,7 +138,6 @@ struct Img2ColPayload {    // asc_img2col_config (isa/img2col.h); Record::amount
 constexpr int kVfClasses = 10;
 struct VfPayload {
     uint32_t counts[kVfClasses];
-    uint32_t simt_threads;
     uint16_t calls;        // vector functions merged into this record
 };
 

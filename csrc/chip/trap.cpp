@@ -5,12 +5,17 @@
 #include <dlfcn.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <ucontext.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <exception>
 #include <iterator>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "chip/core.h"
@@ -29,6 +34,8 @@ struct Trap {
 thread_local Trap trap [[gnu::tls_model("initial-exec")]];
 
 constexpr int kSignals[] = {SIGSEGV, SIGBUS, SIGFPE};
+// Of the timers. Real-time signals are nobody's by default; the C library keeps the first ones, and shows SIGRTMIN behind them.
+int time_signal() { return SIGRTMIN + 6; }
 struct sigaction previous[std::size(kSignals)];
 
 constexpr uint64_t kOnChipOffsets = 1u << 20;  // pointers into L1 and L0 are offsets; the host maps nothing down there
@@ -95,6 +102,9 @@ bool is_kernel_code(uint64_t pc) {
         const std::string thread = simt_context.thread_name ? simt_context.thread_name() : std::string();
         const bool simt = !thread.empty();
         const std::string where = simt ? thread + ": " : thread;
+        if (what.signal == time_signal() && core.ai.launch->is_past_time_limit())
+            core.fail(simt ? "SIMT code" : "scalar code", simt ? Pipe::V : Pipe::S, pc,
+                      where + format("still running after %.0f s, the limit set by DG_JIT_LAUNCH_TIMEOUT", core.ai.launch->time_limit_s()));
         if (what.signal == SIGFPE)
             core.fail(simt ? "SIMT code" : "scalar code", simt ? Pipe::V : Pipe::S, pc, where + "integer division by zero");
         // The line of the instruction tells which one it is; none: an access by plain C++.
@@ -123,8 +133,9 @@ void handle(int signal, siginfo_t* info, void* context) {
     constexpr uint64_t kReturnAddress = 0;
 #endif
     const auto* stack = reinterpret_cast<const void*>(sp);
+    const bool is_time = signal == time_signal();
     const bool is_kernel = core && (core->fiber.owns(stack) || (simt_context.owns_stack && simt_context.owns_stack(stack))) &&
-                           (signal == SIGFPE || where_is(*core, address) != Where::elsewhere || is_kernel_code(pc));
+                           (signal == SIGFPE || (!is_time && where_is(*core, address) != Where::elsewhere) || is_kernel_code(pc));
     if (is_kernel) {
         trap = {signal, address, pc};
         sanitizer::unpoison(core->fiber.stack_bottom(), Fiber::kStackBytes);  // the frames that are given up
@@ -132,6 +143,7 @@ void handle(int signal, siginfo_t* info, void* context) {
         sp = reinterpret_cast<uint64_t>(core->fiber.stack_top()) - kReturnAddress;  // as after a call
         return;
     }
+    if (is_time) return;  // in an instruction, or between kernels: the timer comes again
     for (size_t i = 0; i < std::size(kSignals); ++i) {
         if (kSignals[i] != signal) continue;
         struct sigaction next = previous[i];
@@ -171,7 +183,44 @@ struct HandlerStack {
     }
 };
 
+// A host thread's timer, made when it is first needed.
+struct Timer {
+    timer_t id{};
+    bool exists = false;
+    pid_t process = getpid();  // a child of fork has no timers
+    Timer() {
+        sigevent event{};
+        event.sigev_notify = SIGEV_THREAD_ID;
+        event.sigev_signo = time_signal();
+        event._sigev_un._tid = static_cast<pid_t>(syscall(SYS_gettid));
+        exists = timer_create(CLOCK_MONOTONIC, &event, &id) == 0;  // if there are none left, waits and instructions still ask
+    }
+    ~Timer() {
+        if (exists && process == getpid()) timer_delete(id);
+    }
+    void set(const itimerspec& when) const {
+        if (exists) timer_settime(id, 0, &when, nullptr);
+    }
+};
+
+const Timer& own_timer() {
+    static thread_local std::optional<Timer> timer;
+    if (!timer || timer->process != getpid()) timer.emplace();
+    return *timer;
+}
+
 }  // namespace
+
+TimeLimit::TimeLimit(double seconds) {
+    const auto ns = static_cast<int64_t>(std::max(seconds, 0.0) * 1e9) + 10'000'000;  // a little late: the deadline has passed then
+    itimerspec when{};
+    when.it_value.tv_sec = static_cast<time_t>(ns / 1'000'000'000);
+    when.it_value.tv_nsec = static_cast<long>(ns % 1'000'000'000);
+    when.it_interval.tv_nsec = 10'000'000;
+    own_timer().set(when);
+}
+
+TimeLimit::~TimeLimit() { own_timer().set({}); }
 
 void set_trap_context(const TrapContext& given) { simt_context = given; }
 
@@ -190,6 +239,8 @@ void install_traps() {
         previous[i] = now;
         sigaction(kSignals[i], &action, nullptr);
     }
+    action.sa_flags |= SA_RESTART;
+    sigaction(time_signal(), &action, nullptr);
 }
 
 void prepare_thread_for_traps() {

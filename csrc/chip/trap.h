@@ -29,4 +29,14 @@ void install_traps();
 // Gives the calling host thread a stack for the handler: a fiber whose stack is full has none left.
 void prepare_thread_for_traps();
 
+// While it lives: a kernel's own code that the calling host thread still runs after so many seconds is ended in the same way,
+// also if it loops without an instruction, which would ask. It costs nothing until then. 0 or less: after a moment.
+class TimeLimit {
+public:
+    explicit TimeLimit(double seconds);
+    ~TimeLimit();
+    TimeLimit(const TimeLimit&) = delete;
+    TimeLimit& operator=(const TimeLimit&) = delete;
+};
+
 }  // namespace ascend

@@ -16,8 +16,8 @@ namespace ascend::isa {
 [[gnu::noinline]] void intra_wait(Pipe pipe, int id, const void* pc);
 [[gnu::noinline]] void inter_arrive(Pipe pipe, int id, const void* pc);
 [[gnu::noinline]] void inter_wait(Pipe pipe, int id, const void* pc);
-[[gnu::noinline]] void cross_set(Pipe pipe, int mode, int id, const void* pc, const char* name = "asc_sync_cross_set");
-[[gnu::noinline]] void cross_wait(Pipe pipe, int mode, int id, const void* pc, const char* name = "asc_sync_cross_wait");
+[[gnu::noinline]] void cross_set(Pipe pipe, int mode, int id, const void* pc, Spelling spelling = Spelling::cross_mode);
+[[gnu::noinline]] void cross_wait(Pipe pipe, int mode, int id, const void* pc, Spelling spelling = Spelling::cross_mode);
 // An address just behind an instruction of the caller, as a return address is, also where the caller was inlined: names the
 // kernel's source line in reports.
 #define ASCEND_SIM_HERE (ascend::isa::here())
@@ -74,14 +74,14 @@ ASCEND_SIM_INSTRUCTION void asc_sync_cross_wait(pipe_t pipe, int mode, int id) {
 }
 // The same between the vector cores of a block (mode 1), and between its cube and both of them (mode 2).
 ASCEND_SIM_INSTRUCTION void asc_sync_subblock_arrive(pipe_t pipe, int id) {
-    ascend::isa::cross_set(ascend::isa::pipe_of(pipe), 1, id, ASCEND_SIM_HERE, "asc_sync_subblock_arrive");
+    ascend::isa::cross_set(ascend::isa::pipe_of(pipe), 1, id, ASCEND_SIM_HERE, ascend::Spelling::scope);
 }
 ASCEND_SIM_INSTRUCTION void asc_sync_subblock_wait(pipe_t pipe, int id) {
-    ascend::isa::cross_wait(ascend::isa::pipe_of(pipe), 1, id, ASCEND_SIM_HERE, "asc_sync_subblock_wait");
+    ascend::isa::cross_wait(ascend::isa::pipe_of(pipe), 1, id, ASCEND_SIM_HERE, ascend::Spelling::scope);
 }
 ASCEND_SIM_INSTRUCTION void asc_sync_block_arrive(pipe_t pipe, int id) {
-    ascend::isa::cross_set(ascend::isa::pipe_of(pipe), 2, id, ASCEND_SIM_HERE, "asc_sync_block_arrive");
+    ascend::isa::cross_set(ascend::isa::pipe_of(pipe), 2, id, ASCEND_SIM_HERE, ascend::Spelling::scope);
 }
 ASCEND_SIM_INSTRUCTION void asc_sync_block_wait(pipe_t pipe, int id) {
-    ascend::isa::cross_wait(ascend::isa::pipe_of(pipe), 2, id, ASCEND_SIM_HERE, "asc_sync_block_wait");
+    ascend::isa::cross_wait(ascend::isa::pipe_of(pipe), 2, id, ASCEND_SIM_HERE, ascend::Spelling::scope);
 }

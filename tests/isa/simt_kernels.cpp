@@ -251,4 +251,17 @@ __simt_vf__ void wait_for_ever() {
     for (;;) asc_syncthreads();
 }
 VECTOR(for_ever)() { asc_vf_call<wait_for_ever>(cce::dim3(64)); }
+__simt_vf__ void turn_round(__ubuf__ volatile int32_t* ub) {
+    while (threadIdx.x == 5 && ub[0] == 0) {}
+}
+VECTOR(turns)() {  // neither waits nor issues an instruction
+    auto* ub = reinterpret_cast<volatile int32_t*>(ascend::isa::ub_base());
+    ub[0] = 0;
+    asc_vf_call<turn_round>(cce::dim3(64), ub);
+}
+VECTOR(turns_in_scalar_code)() {
+    auto* ub = reinterpret_cast<volatile int32_t*>(ascend::isa::ub_base());
+    ub[0] = 0;
+    while (ub[0] == 0) {}
+}
 VECTOR(barrier_outside)() { asc_syncthreads(); }

@@ -50,7 +50,7 @@ class _Fix(c.Structure):
 
 
 class _Vf(c.Structure):
-    _fields_ = [("counts", c.c_uint32 * 10), ("simt_threads", c.c_uint32), ("calls", c.c_uint16)]
+    _fields_ = [("counts", c.c_uint32 * 10), ("calls", c.c_uint16)]
 
 
 class _Payload(c.Union):
@@ -103,9 +103,9 @@ def transfer(path: str, address: int, rows: int = 1, row_bytes: int = 512, row_s
     return record
 
 
-def vector(calls: int = 1, simt_threads: int = 0, **slots: int) -> Record:
+def vector(calls: int = 1, **slots: int) -> Record:
     record = instruction("V", "vector")
-    record.vf = _Vf((c.c_uint32 * 10)(*[slots.get(name, 0) for name in VF_CLASSES]), simt_threads, calls)
+    record.vf = _Vf((c.c_uint32 * 10)(*[slots.get(name, 0) for name in VF_CLASSES]), calls)
     return record
 
 

@@ -121,6 +121,21 @@ def bit_reductions(dim=0, rows=8, cols=64, threads=32):
 
 
 @tilelang.jit(target="ascend")
+def simd_sums(rows=8, cols=64):
+    @T.prim_func
+    def simd_sums(X: T.Tensor((rows, cols), "float32"), Y: T.Tensor((rows,), "float32")):
+        with T.Kernel(1):
+            x = T.alloc_shared((rows, cols), "float32")
+            y = T.alloc_shared((rows,), "float32")
+            T.copy(X, x)
+            with T.SimdVF():
+                T.reduce(x, y, "sum", 1, True)
+            T.copy(y, Y)
+
+    return simd_sums
+
+
+@tilelang.jit(target="ascend")
 def random_words(cores=2, lanes=64, words=6):
     @T.prim_func
     def random_words(seed: T.int32, U: T.Tensor((cores, words, lanes), "uint32"), F: T.Tensor((cores, lanes), "float32")):
