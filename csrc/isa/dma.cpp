@@ -292,8 +292,9 @@ void copy_gm2ub(const void* ub, const void* gm, int element_bytes, int64_t rows,
     issue.field("right pad", right_pad * element_bytes, 0, 32);
     issue.field("l2 mode", l2_mode, 0, 15);
     if (rows == 0 || row_bytes == 0) return;
-    if (rows > 1 && dst_stride % kUnitBytes)
-        issue.fail(format("destination stride %lld is not a multiple of 32 bytes", static_cast<long long>(dst_stride)));
+    // Rows that follow each other without a gap are the compact form, which has no pads.
+    if (rows > 1 && dst_stride % kUnitBytes && (dst_stride != row_bytes || left_pad || right_pad))
+        issue.fail(format("destination stride %lld is not a multiple of 32 bytes, nor the row's length", static_cast<long long>(dst_stride)));
     const GmFootprint footprint{reinterpret_cast<uint64_t>(gm), src_stride, 0, static_cast<uint32_t>(row_bytes),
                                 static_cast<uint32_t>(rows)};
     issue.global("source", footprint, 1);

@@ -42,6 +42,19 @@ def test_rows_come_with_their_pads(size, left, right, constant, count):
     assert (got == want).all()
 
 
+@pytest.mark.parametrize("row_bytes", [1, 2, 31, 32, 33])
+def test_rows_without_gaps_in_ub_may_have_any_length(row_bytes):
+    """The compact form; with pads there is none."""
+    gm = noise(1024, 2)
+    got = through_ub(gm, poison(2048), n=7, len_=row_bytes, src_stride=100, ub_stride=row_bytes, ub=64)
+    want = poison(2048)
+    want[64:][:7 * row_bytes] = np.concatenate([gm[row * 100:][:row_bytes] for row in range(7)])
+    assert (got == want).all()
+    if row_bytes % 32:
+        with pytest.raises(LaunchError, match=f"destination stride {row_bytes} is not a multiple of 32 bytes, nor the row's length"):
+            through_ub(gm, poison(2048), n=7, len_=row_bytes, right=1, src_stride=100, ub_stride=row_bytes, ub=64)
+
+
 @pytest.mark.parametrize("row_bytes", [1, 31, 33, 96])
 def test_rows_go_back_to_global_memory(row_bytes):
     gm = noise(1024)

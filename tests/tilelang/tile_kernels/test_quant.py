@@ -26,58 +26,119 @@ def same_quantised(tk, equal, got, want, hidden, per=32, packed=False):
         equal(got[1], want[1])
 
 
-@pytest.mark.parametrize("fmt, dtype, config", [("e4m3", torch.bfloat16, PLAIN), ("e4m3", torch.float32, PACKED), ("e2m1", torch.bfloat16, ROUNDED)])
-def test_per_token_cast(tk, equal, fmt, dtype, config):
-    x = values(70, 384, dtype)
-    got = tk.quant.per_token_cast(x, fmt, 32, **options(config))
-    want = tk.torch.cast(x, fmt, (1, 32), **options(config))
-    same_quantised(tk, equal, got, want, 384, packed=config[2])
+# Branches of the kernels: 8 or 4 bits; scales as they come, rounded, packed; values kept in bf16 (packed, hidden % 256 == 0) or fp32.
+@pytest.mark.parametrize("fmt, dtype, config, hidden", [
+    ("e4m3", torch.bfloat16, PLAIN, 384), ("e4m3", torch.float32, PACKED, 384), ("e2m1", torch.bfloat16, ROUNDED, 384),
+    ("e4m3", torch.bfloat16, PACKED, 512), ("e2m1", torch.float32, PLAIN, 128), ("e2m1", torch.bfloat16, PACKED, 256),
+    ("e4m3", torch.float32, ROUNDED, 128),
+])
+def test_per_token_cast(tk, equal, fmt, dtype, config, hidden):
+    for rows in (129, 1, 0):
+        x = values(rows, hidden, dtype)
+        got = tk.quant.per_token_cast(x, fmt, 32, **options(config))
+        want = tk.torch.cast(x, fmt, (1, 32), **options(config))
+        same_quantised(tk, equal, got, want, hidden, packed=config[2])
+        if rows > 1:
+            tk.testing.numeric.check_bias(tk.torch.cast_back(want, "fp32", (1, 32)).cpu(), x.float().cpu())
 
 
-def test_per_token_cast_of_quantised_input(tk, equal):
-    x = tk.quant.per_block_cast(values(128, 256), "e4m3", (32, 32), round_sf=True)
-    got = tk.quant.per_token_cast(x, "e2m1", 32, x_block_size=(32, 32), round_sf=True)
-    want = tk.torch.cast(x, "e2m1", (1, 32), x_block_size=(32, 32), round_sf=True)
-    same_quantised(tk, equal, got, want, 256)
+def test_per_token_cast_of_rows_apart_and_any_magnitude(tk, equal):
+    x = tk.testing.generator.generate_rand_float((129, 512)).npu()[:, :256]
+    for bits in (0x00000001, 0x80000000, 0x7F7FFFFF, 0x00800000):       # the least number, a zero, the greatest number, the least normal one
+        x.view(torch.int32)[bits % 97, bits % 31] = bits - (bits >> 31 << 32)
+    out = tk.quant.per_token_cast(torch.zeros_like(x), "e4m3", 32, round_sf=True)
+    got = tk.quant.per_token_cast(x, "e4m3", 32, round_sf=True, out=out)
+    same_quantised(tk, equal, got, tk.torch.cast(x, "e4m3", (1, 32), round_sf=True), 256)
+    assert got[0].data_ptr() == out[0].data_ptr() and got[1].data_ptr() == out[1].data_ptr()
 
 
-def test_scales_alone_and_given_scales(tk, equal):
-    x = values(70, 256)
-    want = tk.torch.cast(x, "e4m3", (1, 32), round_sf=True)
-    scales = tk.quant.per_token_cast_with_sf_only(x, "e4m3", 32, round_sf=True)
-    equal(scales, want[1])
-    equal(tk.quant.per_token_cast_with_precomputed_sf(x, "e4m3", 32, scales, round_sf=True), want[0])
+@pytest.mark.parametrize("in_fmt, in_config, fmt, config", [
+    ("e4m3", ROUNDED, "e2m1", ROUNDED), ("e2m1", PACKED, "e4m3", PACKED), ("e4m3", (False, True, True), "e4m3", (False, True, True)), ("e2m1", PLAIN, "e4m3", PLAIN),
+])
+def test_per_token_cast_of_quantised_input(tk, equal, in_fmt, in_config, fmt, config):
+    x = tk.torch.cast(values(128, 256), in_fmt, (32, 32), **options(in_config))
+    got = tk.quant.per_token_cast(x, fmt, 32, x_block_size=(32, 32), **options(config))
+    want = tk.torch.cast(x, fmt, (1, 32), x_block_size=(32, 32), **options(config))
+    same_quantised(tk, equal, got, want, 256, packed=config[2])
 
 
-@pytest.mark.parametrize("fmt, dtype, config", [("e4m3", torch.bfloat16, ROUNDED), ("e2m1", torch.float32, PACKED)])
+@pytest.mark.parametrize("fmt, dtype, sf_config, cast_config", [("e4m3", torch.bfloat16, ROUNDED, ROUNDED), ("e2m1", torch.float32, PACKED, PLAIN)])
+def test_scales_alone_and_given_scales(tk, equal, fmt, dtype, sf_config, cast_config):
+    x = values(70, 256, dtype)
+    scales = tk.quant.per_token_cast_with_sf_only(x, fmt, 32, **options(sf_config))
+    same_quantised(tk, equal, (x, scales), (x, tk.torch.cast(x, fmt, (1, 32), **options(sf_config))[1]), 256, packed=sf_config[2])
+    data, scales = tk.torch.cast(x, fmt, (1, 32), **options(cast_config))
+    equal(tk.quant.per_token_cast_with_precomputed_sf(x, fmt, 32, scales, **options(cast_config)), data)
+
+
+def test_the_least_amax_is_a_setting(tk, equal):
+    x = values(70, 128)
+    before = tk.config.get_amax_clamp_for_quant("e4m3", False)
+    try:
+        tk.config.set_amax_clamp_for_quant("e4m3", False, 1e6)
+        got, want = tk.quant.per_token_cast(x, "e4m3", 32), tk.torch.cast(x, "e4m3", (1, 32))
+        assert want[1].min() == want[1].max()
+        same_quantised(tk, equal, got, want, 128)
+    finally:
+        tk.config.set_amax_clamp_for_quant("e4m3", False, before)
+
+
+def test_what_the_wheel_has_for_cuda_alone_is_refused_by_it(tk):
+    x = values(64, 128, torch.float32)
+    for refused in (lambda: tk.quant.per_token_cast(x, "e4m3", 32, stochastic_cast=True), lambda: tk.quant.per_token_cast(x, "e4m3", 64),
+                    lambda: tk.quant.per_block_cast(values(128, 128), "e4m3", (128, 128)), lambda: tk.quant.cast(x, torch.float8_e4m3fn, stochastic_rounding=True)):
+        with pytest.raises(AssertionError):
+            refused()
+
+
+@pytest.mark.parametrize("fmt, dtype, config", [
+    ("e4m3", torch.bfloat16, ROUNDED), ("e2m1", torch.float32, PACKED), ("e4m3", torch.float32, PLAIN), ("e2m1", torch.bfloat16, ROUNDED), ("e4m3", torch.bfloat16, PACKED),
+])
 def test_per_block_cast(tk, equal, fmt, dtype, config):
-    x = values(128, 256, dtype)
-    got = tk.quant.per_block_cast(x, fmt, (32, 32), **options(config))
-    same_quantised(tk, equal, got, tk.torch.cast(x, fmt, (32, 32), **options(config)), 256, packed=config[2])
+    for rows in (256, 0):
+        x = values(rows, 256, dtype)
+        got = tk.quant.per_block_cast(x, fmt, (32, 32), **options(config))
+        want = tk.torch.cast(x, fmt, (32, 32), **options(config))
+        same_quantised(tk, equal, got, want, 256, packed=config[2])
+    tk.testing.numeric.check_bias(tk.torch.cast_back(tk.torch.cast(values(256, 256, dtype), fmt, (32, 32), round_sf=True), "fp32", (32, 32)).cpu(),
+                                  torch.zeros(256, 256))
 
 
-@pytest.mark.parametrize("packed", [False, True])
-def test_per_channel_cast(tk, equal, packed):
+def test_per_block_scales_alone_and_given_scales(tk, equal):
     x = values(128, 256)
-    got = tk.quant.per_channel_cast(x, "e4m3", 32, round_sf=True, use_packed_ue8m0=packed)
-    want = tk.torch.cast(x, "e4m3", (32, 1), round_sf=True, use_packed_ue8m0=packed)
+    data, scales = tk.torch.cast(x, "e4m3", (32, 32), round_sf=True)
+    equal(tk.quant.per_block_cast_with_sf_only(x, "e4m3", (32, 32), round_sf=True), scales)
+    equal(tk.quant.per_block_cast_with_precomputed_sf(x, "e4m3", (32, 32), scales, round_sf=True), data)
+
+
+@pytest.mark.parametrize("rounded, packed", [(True, False), (True, True), (False, False)])
+def test_per_channel_cast(tk, equal, rounded, packed):
+    x = values(256, 256)
+    got = tk.quant.per_channel_cast(x, "e4m3", 32, round_sf=rounded, use_packed_ue8m0=packed)
+    want = tk.torch.cast(x, "e4m3", (32, 1), round_sf=rounded, use_packed_ue8m0=packed)
     equal(got[0], want[0])
     equal(got[1], want[1])
 
 
-def test_per_channel_cast_of_quantised_input(tk, equal):
-    x = tk.quant.per_token_cast(values(128, 256), "e4m3", 32, round_sf=True)
-    got = tk.quant.per_channel_cast(x, "e4m3", 32, round_sf=True, num_per_channels=32)
-    want = tk.torch.cast(x, "e4m3", (32, 1), x_block_size=(1, 32), round_sf=True)
+@pytest.mark.parametrize("in_config, rounded, packed", [(ROUNDED, True, False), (PACKED, True, True), (PACKED, False, False)])
+def test_per_channel_cast_of_quantised_input(tk, equal, in_config, rounded, packed):
+    """Where the scales of the input are column-major they are those of the first half of more rows."""
+    x = tk.torch.cast(values(256, 256), "e4m3", (1, 32), **options(in_config))
+    x = x[0][:128], x[1][:128]
+    got = tk.quant.per_channel_cast(x, "e4m3", 32, round_sf=rounded, num_per_channels=32, use_packed_ue8m0=packed)
+    want = tk.torch.cast(x, "e4m3", (32, 1), x_block_size=(1, 32), round_sf=rounded, use_packed_ue8m0=packed)
     equal(got[0], want[0])
     equal(got[1], want[1])
 
 
-@pytest.mark.parametrize("fmt, block, out", [("e4m3", (1, 32), "bf16"), ("e2m1", (1, 32), "fp32"), ("e4m3", (32, 32), "fp32")])
-def test_cast_back(tk, equal, fmt, block, out):
-    x = values(128, 256)
-    quantised = tk.torch.cast(x, fmt, block, round_sf=True)
-    got = tk.quant.cast_back(quantised, out, block)
+@pytest.mark.parametrize("fmt, block, config, out", [
+    ("e4m3", (1, 32), ROUNDED, "bf16"), ("e2m1", (1, 32), PLAIN, "fp32"), ("e4m3", (32, 32), ROUNDED, "fp32"), ("e2m1", (1, 32), (False, True, True), "bf16"),
+    ("e4m3", (1, 32), PACKED, "bf16"), ("e2m1", (32, 32), PACKED, "bf16"), ("e4m3", (32, 1), (False, True, True), "fp32"), ("e2m1", (32, 1), PLAIN, "bf16"),
+])
+def test_cast_back(tk, equal, fmt, block, config, out):
+    x = values(160, 256)
+    quantised = tk.torch.cast(x, fmt, block, **options(config))
+    got = tk.quant.cast_back(quantised, out, block) if block[0] > 1 else tk.quant.per_token_cast_back(quantised, out, 32)
     equal(got, tk.torch.cast_back(quantised, out, block))
     assert tk.testing.numeric.calc_diff(got.float(), x.float()) < (2e-2 if fmt == "e2m1" else 1e-3)
 
@@ -102,27 +163,58 @@ def test_stochastic_cast_follows_its_hash(tk):
     assert (got.reshape(-1, 4) == want).all()
 
 
-def test_per_token_cast_and_cast_back(tk, equal):
-    x = values(70, 256)
-    want = tk.torch.cast_back(tk.torch.cast(x, "e4m3", (1, 32), round_sf=True), "bf16", (1, 32))
-    tk.quant.per_token_cast_and_cast_back(x, "e4m3", 32, round_sf=True)
+@pytest.mark.parametrize("fmt, dtype, rounded", [("e4m3", torch.bfloat16, True), ("e2m1", torch.float32, False)])
+def test_per_token_cast_and_cast_back(tk, equal, fmt, dtype, rounded):
+    """Of the second, rows lie apart."""
+    wide = values(70, 512, dtype)
+    x = wide[:, 128:384] if dtype == torch.float32 else wide
+    rest = wide[:, :128].clone()
+    want = tk.torch.cast_back(tk.torch.cast(x, fmt, (1, 32), round_sf=rounded), "bf16" if dtype == torch.bfloat16 else "fp32", (1, 32))
+    tk.quant.per_token_cast_and_cast_back(x, fmt, 32, round_sf=rounded)
+    equal(x.contiguous(), want)
+    if dtype == torch.float32:
+        equal(wide[:, :128].contiguous(), rest)
+
+
+@pytest.mark.parametrize("fmt, dtype", [("e4m3", torch.bfloat16), ("e2m1", torch.float32)])
+def test_per_token_cast_and_cast_back_with_scales_in_e4m3(tk, equal, fmt, dtype):
+    x = torch.randn(70, 256).to(dtype).npu()
+    want = tk.torch.cast_back(tk.torch.cast(x, fmt, (1, 16), use_e4m3_sf=True), "bf16" if dtype == torch.bfloat16 else "fp32", (1, 16))
+    tk.quant.per_token_cast_and_cast_back(x, fmt, 16, use_e4m3_sf=True)
     equal(x, want)
 
 
-def test_per_block_cast_lossless_changes_no_value(tk, equal):
+@pytest.mark.parametrize("in_config, config", [(ROUNDED, ROUNDED), ((False, True, True), PACKED), (PACKED, (False, True, True))])
+def test_per_block_cast_lossless_changes_no_value(tk, equal, in_config, config):
     x = (torch.randn(128, 256) * 2.0 ** torch.randint(-4, 5, (128, 1))).npu()
-    quantised = tk.torch.cast(x, "e2m1", (1, 32), round_sf=True)
-    got = tk.quant.per_block_cast_lossless(quantised, "e4m3", (1, 32), (32, 32), round_sf=True)
+    quantised = tk.torch.cast(x, "e2m1", (1, 32), **options(in_config))
+    got = tk.quant.per_block_cast_lossless(quantised, "e4m3", (1, 32), (32, 32), **options(config))
     equal(tk.torch.cast_back(got, "fp32", (32, 32)), tk.torch.cast_back(quantised, "fp32", (1, 32)))
 
 
 def test_batched_transpose_weight_sf(tk, equal):
-    scales = [2.0 ** torch.randint(-20, 20, shape) for shape in ((4, 12), (3, 8, 16))]
-    scales = [scale.float().npu() for scale in scales]
-    got = tk.quant.batched_transpose_weight_sf(scales, 32, [False, True], [None, None])
-    for pair, want in zip(got, tk.torch.batched_transpose_weight_sf(scales, 32, [False, True])):
-        equal(pair[0], want[0])
-        equal(pair[1], want[1])
+    def scales():
+        return [(2.0 ** torch.randint(-20, 20, shape)).float().npu() for shape in ((4, 12), (3, 8, 16))]
+    first, second = scales(), scales()
+    transposed = [False, True]
+    got = tk.quant.batched_transpose_weight_sf(first, 32, transposed, [None, None])
+    reused = [got[0], None]
+    again = tk.quant.batched_transpose_weight_sf(second, 32, transposed, reused)
+    assert [again[0][i] is got[0][i] for i in (0, 1)] == [True, True] and again[1][0].data_ptr() != got[1][0].data_ptr()
+    for pairs, source, which in ((again, second, (0, 1)), (got, first, (1,))):
+        wants = tk.torch.batched_transpose_weight_sf(source, 32, transposed)
+        for index in which:
+            equal(pairs[index][0], wants[index][0])
+            equal(pairs[index][1], wants[index][1])
+    assert tk.quant.batched_transpose_weight_sf([], 32, [], []) == []
+
+
+def test_unpack_from_e2m1fn_x2(tk):
+    codes = torch.arange(256, dtype=torch.int64).to(torch.uint8).view(torch.int8)
+    levels = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6])
+    got = tk.quant.unpack_from_e2m1fn_x2(codes.npu()).cpu()
+    want = torch.stack([levels[torch.arange(256) % 16], levels[torch.arange(256) // 16]], dim=1).flatten()
+    assert torch.equal(got.view(torch.int32), want.view(torch.int32))
 
 
 def psum_layout(alignment=128):
@@ -135,21 +227,40 @@ def psum_layout(alignment=128):
 
 
 def test_swiglu_forward(tk, equal):
-    x = torch.randn(130, 512).bfloat16().npu()
-    equal(tk.quant.swiglu_forward(x, "bf16"), tk.torch.swiglu_forward(x).bfloat16())
+    for rows in (130, 0):
+        x = torch.randn(rows, 512).bfloat16().npu()
+        equal(tk.quant.swiglu_forward(x, "bf16"), tk.torch.swiglu_forward(x).bfloat16())
 
 
-def test_swiglu_forward_with_experts_weights_and_clamp(tk, equal):
+def test_swiglu_forward_in_fp32_with_weights(tk, equal):
+    """Every bit, in the kernel's order of operations, with the exponential rounded from float64: PyTorch's own is off by a bit now and then."""
+    x, weights = torch.randn(130, 512), torch.rand(130)
+    gate, value = x.chunk(2, dim=1)
+    want = gate / (1 + torch.exp(-gate.double()).float()) * value * weights.unsqueeze(1)
+    equal(tk.quant.swiglu_forward(x.npu(), "fp32", topk_weights=weights.npu()), want)
+    torch.testing.assert_close(want, tk.torch.swiglu_forward(x, topk_weights=weights))
+
+
+@pytest.mark.parametrize("dtype, config", [(torch.float32, ROUNDED), (torch.bfloat16, PACKED)])
+def test_swiglu_forward_with_experts_weights_and_clamp(tk, equal, dtype, config):
+    """bf16 with column-major scales takes the kernel's short cut where it is proven to give the same bytes."""
     psum, valid = psum_layout()
-    x = (torch.randn(len(valid), 512) * 4).npu()
+    x = (torch.randn(len(valid), 512) * 4).to(dtype).npu()
     weights = torch.rand(len(valid)).npu()
     more = dict(psum_num_tokens_per_expert=psum, topk_weights=weights, routed_scaling_factor=1.5, clamp_value=5.0)
     counts = [torch.zeros(4, dtype=torch.int64).npu() for _ in range(2)]
-    got = tk.quant.swiglu_forward_and_per_token_cast(x, "e4m3", 32, round_sf=True, clamped_count=counts[0], **more)
-    want = tk.torch.cast(tk.torch.swiglu_forward(x, clamped_count=counts[1], **more), "e4m3", (1, 32), round_sf=True)
+    got = tk.quant.swiglu_forward_and_per_token_cast(x, "e4m3", 32, clamped_count=counts[0], **options(config), **more)
+    want = tk.torch.cast(tk.torch.swiglu_forward(x, clamped_count=counts[1], **more), "e4m3", (1, 32), **options(config))
     for one, other in zip(got, want):
         equal(one.cpu()[valid], other.cpu()[valid])
     equal(*counts)
+
+
+def test_swiglu_forward_and_cast_with_packed_scales(tk, equal):
+    x = torch.randn(130, 512).bfloat16().npu()
+    config = options((False, True, True))
+    got = tk.quant.swiglu_forward_and_per_token_cast(x, "e4m3", 32, **config)
+    same_quantised(tk, equal, got, tk.torch.cast(tk.torch.swiglu_forward(x), "e4m3", (1, 32), **config), 256, packed=True)
 
 
 def test_swiglu_backward(tk, equal):
@@ -162,6 +273,18 @@ def test_swiglu_backward(tk, equal):
     equal(got[2], want[2].bfloat16())
 
 
+def test_swiglu_backward_in_fp32(tk, equal):
+    x, grad = torch.randn(70, 256), torch.randn(70, 128)
+    got = tk.quant.swiglu_backward(x.npu(), grad.npu(), "fp32")
+    gate, value = x.chunk(2, dim=1)
+    sigmoid = 1 / (1 + torch.exp(-gate.double()).float())
+    scaled = grad * sigmoid
+    want = torch.cat([scaled * value * (1 + gate * (1 - sigmoid)), scaled * gate], dim=1)
+    assert len(got) == 1
+    equal(got[0], want)
+    torch.testing.assert_close(want, tk.torch.swiglu_backward(x, grad)[0])
+
+
 def test_swiglu_backward_in_fp8(tk, equal):
     x = tk.torch.cast(torch.randn(128, 512).npu(), "e4m3", (1, 32), round_sf=True)
     grad = torch.randn(128, 256).bfloat16().npu()
@@ -170,6 +293,25 @@ def test_swiglu_backward_in_fp8(tk, equal):
     equal(got[0], want.bfloat16())
     for one, other in zip(got[1], tk.torch.cast(want, "e4m3", (1, 32), round_sf=True)):
         equal(one, other)
+
+
+def test_swiglu_backward_in_fp8_with_experts_weights_and_clamp(tk, equal):
+    psum, valid = psum_layout()
+    on_npu = valid.npu()
+    x, grad, weights = torch.randn(len(valid), 512) * 2, torch.randn(len(valid), 256).bfloat16(), torch.rand(len(valid))
+    x, grad, weights = (torch.where(valid.view(-1, *[1] * (t.dim() - 1)), t, 0).npu() for t in (x, grad, weights))     # as the wheel demands of padding
+    x = tk.torch.cast(x, "e4m3", (1, 32), round_sf=True)
+    more = dict(psum_num_tokens_per_expert=psum, topk_weights=weights, routed_scaling_factor=1.5, clamp_value=2.0)
+    got = tk.quant.swiglu_backward_and_per_token_cast(x, grad, "e4m3", 32, do_recompute=True, **options(PACKED), **more)
+    want = tk.torch.swiglu_backward(tk.torch.cast_back(x, "fp32", (1, 32)), grad, alignment=tk.config.get_token_alignment(), **more)
+    equal(got[0], want[0].bfloat16())
+    quantised = tk.torch.cast(want[0], "e4m3", (1, 32), **options(PACKED))
+    equal(got[1][0], quantised[0])
+    for one, other in zip(got[1][1:], quantised[1:]):
+        equal(one[on_npu], other[on_npu])
+        assert not one[~on_npu].any()
+    torch.testing.assert_close(got[2].cpu(), want[1].cpu(), rtol=1e-4, atol=1e-4)
+    equal(got[3], want[2].bfloat16())
 
 
 @pytest.mark.parametrize("dtype, with_residual", [(torch.bfloat16, True), (torch.float32, False)])
@@ -183,19 +325,49 @@ def test_norm_forward(tk, equal, dtype, with_residual):
     equal(norm_input, want[2])
 
 
-def test_norm_forward_and_per_token_cast_is_the_composition(tk, equal):
-    x, weight = torch.randn(70, 384).bfloat16().npu(), torch.randn(384).bfloat16().npu()
-    got, *_ = tk.quant.norm_forward_and_per_token_cast(x, weight, 1e-6, "e4m3", 32, round_sf=True)
-    normed = tk.torch.cast_back(got, "fp32", (1, 32))
-    want = tk.torch.norm_forward_ref(x.float(), weight.float(), 1e-6)[0]
-    torch.testing.assert_close(normed.cpu(), want.cpu(), rtol=0.08, atol=0.02)
+def test_norm_forward_of_rows_apart_without_weight(tk, equal):
+    x = torch.randn(3, 40, 300).npu()[:, 2:37, :200]
+    out, _, norm_input = tk.quant.norm_forward(x, None, 1e-6, out_scale=0.5)
+    want = tk.torch.norm_forward_ref(x, None, 1e-6, out_scale=0.5)[0]
+    torch.testing.assert_close(out.cpu(), want.cpu())
+    assert norm_input is x
 
 
-def test_norm_backward(tk):
-    x, grad = torch.randn(70, 384).bfloat16().npu(), torch.randn(70, 384).bfloat16().npu()
-    weight = torch.randn(384).bfloat16().npu()
+@pytest.mark.parametrize("shape, dtype, config", [((70, 384), torch.bfloat16, ROUNDED), ((2, 35, 384), torch.bfloat16, PACKED), ((70, 384), torch.float32, PLAIN)])
+def test_norm_forward_and_per_token_cast_is_the_composition(tk, equal, shape, dtype, config):
+    """Of norm_forward and per_token_cast; of a batch, each matrix has scales of its own."""
+    x, weight = torch.randn(*shape).to(dtype).npu(), torch.randn(shape[-1]).to(dtype).npu()
+    more = dict(with_out_bf16=True, with_rstd=True) if dtype == torch.float32 else {}
+    got, out_bf16, rstd, norm_input = tk.quant.norm_forward_and_per_token_cast(x, weight, 1e-6, "e4m3", 32, **options(config), **more)
+    normed = tk.torch.norm_forward_ref(x, weight, 1e-6)
+    plain, plain_rstd, _ = tk.quant.norm_forward(x.view(-1, shape[-1]), weight, 1e-6, with_rstd=True)
+    torch.testing.assert_close(plain.view(shape).cpu(), normed[0].cpu())
+    parts = got if len(shape) == 3 else [part.unsqueeze(0) for part in got]
+    for index, one in enumerate(plain.view(-1, *shape[-2:])):
+        want = tk.torch.cast(one, "e4m3", (1, 32), **options(config))
+        same_quantised(tk, equal, [part[index] for part in parts], want, shape[-1], packed=config[2])
+    if more:
+        equal(out_bf16, plain.bfloat16())
+        equal(rstd, plain_rstd)
+
+
+@pytest.mark.parametrize("dtype, with_weight, with_residual, accumulates", [
+    (torch.bfloat16, True, False, False), (torch.float32, False, True, False), (torch.bfloat16, True, True, True),
+])
+def test_norm_backward(tk, dtype, with_weight, with_residual, accumulates):
+    x, grad, residual = (torch.randn(70, 384).to(dtype).npu() for _ in range(3))
+    weight = torch.randn(384).to(dtype).npu() if with_weight else None
+    residual = residual if with_residual else None
+    scale = 0.5 if with_residual else 1.0
+    buffer = torch.randn(384).npu() if accumulates else None
+    before = buffer.clone() if accumulates else 0
     rstd = tk.torch.norm_forward_ref(x, weight, 1e-6)[1]
-    x_grad, weight_grad = tk.quant.norm_backward(grad, x, weight, rstd)
-    want_x, want_weight = tk.torch.norm_backward_ref(grad, x, weight, rstd)
+    x_grad, weight_grad = tk.quant.norm_backward(grad, x, weight, rstd, residual_out_grad=residual, out_scale=scale, weight_grad=buffer)
+    want_x, want_weight = tk.torch.norm_backward_ref(grad, x, weight, rstd, residual_out_grad=residual, out_scale=scale)
     torch.testing.assert_close(x_grad.cpu(), want_x.cpu())
-    torch.testing.assert_close(weight_grad.cpu().float(), want_weight.cpu().float(), rtol=8e-3, atol=2e-3 / 32**0.5)
+    if not with_weight:
+        assert weight_grad is None
+        return
+    tolerance = 1e-4 if accumulates else 8e-3
+    torch.testing.assert_close(weight_grad.cpu().float(), (want_weight + before).cpu().float(), rtol=tolerance, atol=2e-3 / 32**0.5)
+    assert not accumulates or weight_grad.data_ptr() == buffer.data_ptr()
