@@ -25,7 +25,7 @@ def register(module_name: str) -> None:
     if torch._C._get_privateuse1_backend_name() == NAME:
         return
     from ascend_sim import _C
-    from ascend_sim.npu import distributed, dlpack, dynamo, multiprocessing
+    from ascend_sim.npu import data_parallel, distributed, dlpack, dynamo, multiprocessing
     torch.utils.rename_privateuse1_backend(NAME)
     torch._register_device_module(NAME, sys.modules[module_name])
     for name in sys.modules[module_name].SUBMODULES:        # else a second copy would be imported under that name
@@ -36,6 +36,7 @@ def register(module_name: str) -> None:
         # Whose random state activation checkpointing keeps when no tensor tells.
         torch.utils.checkpoint.DefaultDeviceType.set_device_type(NAME)
     _C.set_configuration_source(configure)
+    data_parallel.install()
     dlpack.patch()
     multiprocessing.install()
     distributed.install()

@@ -19,8 +19,11 @@ public:
     void set_current_seed(uint64_t seed) override { host_.set_current_seed(seed); }
     uint64_t current_seed() const override { return host_.current_seed(); }
     uint64_t seed() override { return host_.seed(); }
-    void set_offset(uint64_t offset) override { host_.set_offset(offset); }
-    uint64_t get_offset() const override { return host_.get_offset(); }
+    // The host generator has no such thing; pickling asks for it and puts it back.
+    void set_offset(uint64_t offset) override {
+        TORCH_CHECK(offset == 0, "npu: Generator.set_offset: offset is ", offset, "; expected 0, the only one that generators of this device have");
+    }
+    uint64_t get_offset() const override { return 0; }
     void set_state(const c10::TensorImpl& state) override;
     c10::intrusive_ptr<c10::TensorImpl> get_state() const override;
 

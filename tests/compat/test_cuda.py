@@ -11,7 +11,7 @@ from ascend_sim import backends, compat
 from ascend_sim.compat._cuda import devices, distributed, module
 
 NPU = torch.device("npu:0")
-pytestmark = [pytest.mark.filterwarnings("ignore:.*AccumulateGrad node's stream"), pytest.mark.filterwarnings("ignore:Sparse invariant checks"),
+pytestmark = [pytest.mark.filterwarnings("ignore:PyTorch is not compiled with NCCL"), pytest.mark.filterwarnings("ignore:.*AccumulateGrad node's stream"), pytest.mark.filterwarnings("ignore:Sparse invariant checks"),
               pytest.mark.filterwarnings("ignore:.*torch.jit.script")]
 
 
@@ -260,6 +260,22 @@ def test_operators_registered_for_cuda_are_found_on_npu(cuda):
     five.register_kernel("cuda")(lambda x: x + 5)
     x, ops = torch.zeros(1, device=cuda), torch.ops.cuda_shim_test
     assert [f(x).item() for f in (ops.one, ops.two, ops.three, four, five)] == [1, 2, 3, 4, 5]
+
+
+def test_data_parallel_splits_a_batch(cuda):
+    layer = torch.nn.Linear(2, 2).cuda()
+    x = torch.ones(16, 2, device=cuda)
+    result = torch.nn.DataParallel(layer)(x)
+    assert torch.equal(result, layer(x))
+    result.sum().backward()
+    assert layer.weight.grad.tolist() == [[16, 16], [16, 16]]
+
+
+def test_what_other_libraries_must_not_take_for_cuda(cuda):
+    x = torch.ones(2, device=cuda)
+    assert not hasattr(x, "__cuda_array_interface__")
+    with pytest.raises(NotImplementedError, match="torch.cuda.nccl.version"):
+        torch.cuda.nccl.version()
 
 
 def test_script_functions_still_compile(cuda):

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Random numbers on npu are those of the CPU for the same seed."""
 
+import copy
+import pickle
+
 import pytest
 import torch
 
@@ -93,3 +96,12 @@ def test_seed_all_gives_every_device_the_same_new_seed():
     torch.npu.seed_all()
     assert torch.npu.initial_seed() != before
     assert torch.equal(torch.randn(3, device="npu:1").cpu(), torch.randn(3, device="npu:2").cpu())
+
+
+@pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda g: pickle.loads(pickle.dumps(g))], ids=["deepcopy", "pickle"])
+def test_generators_can_be_copied_and_pickled(duplicate):
+    generator = torch.Generator("npu:2").manual_seed(9)
+    torch.rand(5, device="npu:2", generator=generator)
+    other = duplicate(generator)
+    assert other.device == generator.device and other.initial_seed() == 9
+    assert torch.equal(torch.randn(4, device="npu:2", generator=other), torch.randn(4, device="npu:2", generator=generator))

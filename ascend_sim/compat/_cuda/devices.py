@@ -3,6 +3,7 @@
 
 import functools
 import re
+import sys
 
 import torch
 import torch.utils._device
@@ -60,6 +61,7 @@ def patch(patches) -> None:
     patches.set(torch.Tensor, "cuda", _cuda_method)
     patches.set(torch.Tensor, "type", _type_method(torch.Tensor.type))
     patches.set(torch.Tensor, "is_cuda", property(lambda self: self.device.type in ("npu", "cuda")))
+    patches.set(torch.Tensor, "__cuda_array_interface__", property(_cuda_array_interface))
     for storage in (torch.UntypedStorage, torch.TypedStorage):
         patches.set(storage, "cuda", lambda self, device=None, non_blocking=False: self.npu(to_npu(device), non_blocking))
     patches.set(torch.UntypedStorage, "is_cuda", property(lambda self: self.device.type in ("npu", "cuda")))
@@ -68,8 +70,8 @@ def patch(patches) -> None:
     patches.set(torch.autocast, "__init__", redirected(torch.autocast.__init__))
     patches.set(torch.GradScaler, "__init__", redirected(torch.GradScaler.__init__))
     patches.set(torch, "set_default_tensor_type", _set_default_tensor_type(torch.set_default_tensor_type))
-    patches.set(torch._utils, "_get_available_device_type", lambda: "npu")
-    patches.set(torch.nn.parallel.data_parallel, "_get_available_device_type", lambda: "npu")
+    for owner in (torch._utils, sys.modules["torch.nn.parallel.data_parallel"]):
+        patches.set(owner, "_get_available_device_type", lambda: "npu")
     for name in ("get_autocast_gpu_dtype", "set_autocast_gpu_dtype"):
         patches.set(torch, name, functools.partial(getattr(torch, name.replace("gpu_", "")), "npu"))
     _patch_load(patches)
@@ -92,6 +94,10 @@ def _cuda_method(self, device=None, non_blocking=False, memory_format=torch.pres
     if not isinstance(device, (str, torch.device)):
         device = torch.device("npu", device) if isinstance(device, int) else torch.device("npu")
     return self.to(device=device, non_blocking=non_blocking, memory_format=memory_format)
+
+
+def _cuda_array_interface(self):
+    raise AttributeError("an npu tensor has no __cuda_array_interface__: its addresses mean nothing to CUDA libraries.")
 
 
 def _type_method(original):

@@ -183,6 +183,7 @@ def patch(patches) -> None:
                 patches.set(module, name, value)
     for name in MISSING_MEMORY:
         patches.set(cuda.memory, name, _missing(f"torch.cuda.memory.{name}"))
+    patches.set(cuda.nccl, "version", _missing("torch.cuda.nccl.version"))
     for name, value in {"range_push": _range_push, "range_pop": _range_pop, "range_start": mstx.range_start, "range_end": mstx.range_end,
                         "mark": mstx.mark}.items():
         patches.set(cuda.nvtx, name, value)
