@@ -12,6 +12,7 @@
 #   sanitize-quick   200 of them, portable kernels only       90 s with the build
 #   bench   simulated against published time                  BENCH_ARGS=... adds arguments
 #   speed   how long values and time take on this host, in the speed of plain PyTorch
+#   speed-tilelang   what TileLang programs cost on this host; BENCH_ARGS="--triton FOLDER" compares with Triton's interpreter
 
 PYTHON3 ?= python3
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
@@ -21,7 +22,7 @@ REQUIRE := $(PYTHON) scripts/environment.py install
 # -P keeps the checkout off sys.path: the installed packages are meant, not the source folders of the same names.
 RUN := $(PYTHON) -P
 
-.PHONY: build demo test test-tilelang test-clients check fuzz sanitize sanitize-quick bench speed clean
+.PHONY: build demo test test-tilelang test-clients check fuzz sanitize sanitize-quick bench speed speed-tilelang clean
 .DEFAULT_GOAL := build
 
 build: $(PYTHON)
@@ -67,6 +68,10 @@ bench: build
 
 speed: build
 	@$(RUN) benchmarks/host_speed.py $(BENCH_ARGS)
+
+speed-tilelang: build
+	@$(REQUIRE) tilelang
+	@$(RUN) benchmarks/tilelang_host.py $(BENCH_ARGS)
 
 clean:
 	rm -rf build ascend_sim/lib ascend_sim/_C*.so

@@ -24,6 +24,7 @@ _DECLARATION = re.compile(r"__global__\s+(?:__aicore__\s+)?__(?P<cores>cube|vect
 _EXAMPLE = 'extern "C" __global__ __vector__ void name(..)'
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _OBJECT = "kernel.so"
+_THREADS = "-pthread"                   # defines a macro, and the compiler takes a precompiled header only with the same ones
 _PREFIX = "prefix.h"                    # what every kernel includes; precompiled where that is possible
 _PREFIX_TEXT = '#include "c_api/asc_simd.h"\n#include "isa/kernel_entry.h"\n'
 
@@ -130,8 +131,8 @@ def build_library(source: str, file_name: str | None, kernels: Iterable[str], *,
         else:
             first = _write_prefix(at, common)
         # The object names its source as ./name.cpp, wherever it was compiled.
-        command = [*compiler.command, *options, f"-ffile-prefix-map={at}=.", "-include", str(first), *includes, "-shared", "-pthread",
-                   "-Wl,-z,defs", "-o", _OBJECT, file_name, f"-L{host_compiler.LIBRARY.parent}", *(f"-l{library}" for library in libraries)]
+        command = [*compiler.command, *options, f"-ffile-prefix-map={at}=.", "-include", str(first), *includes, "-shared", _THREADS,
+                   "-Winvalid-pch", "-Wl,-z,defs", "-o", _OBJECT, file_name, f"-L{host_compiler.LIBRARY.parent}", *(f"-l{library}" for library in libraries)]
         _run(command, at, list(kernels), compiler, level)
 
     return disk_cache.entry(key, make) / _OBJECT
@@ -144,7 +145,7 @@ def _write_prefix(at: Path, common: tuple) -> str:
 
 def _precompiled(compiler, options: tuple[str, ...], common: tuple, includes: list[str]) -> Path:
     """The folder with the precompiled header for these options. It takes some 5 s to make and saves 1 s a kernel, so the second kernel makes it."""
-    name = f"prefix-{disk_cache.key('prefix', common)}"
+    name = f"prefix-{disk_cache.key('prefix', _THREADS, common)}"
     plain = disk_cache.entry(f"{name}-plain", lambda at: _write_prefix(at, common))
     if not disk_cache.has(name) and not (plain / "wanted").exists():
         (plain / "wanted").touch()
@@ -152,7 +153,7 @@ def _precompiled(compiler, options: tuple[str, ...], common: tuple, includes: li
 
     def make(at: Path) -> None:
         _write_prefix(at, common)
-        _run([*compiler.command, *options, *includes, "-x", "c++-header", _PREFIX, "-o", f"{_PREFIX}.gch"], at, [_PREFIX], compiler, "")
+        _run([*compiler.command, *options, _THREADS, *includes, "-x", "c++-header", _PREFIX, "-o", f"{_PREFIX}.gch"], at, [_PREFIX], compiler, "")
     return disk_cache.entry(name, make)
 
 

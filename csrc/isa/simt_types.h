@@ -24,6 +24,37 @@ ASC_SMALL_VECTORS(longlong, int64_t)
 ASC_SMALL_VECTORS(ulonglong, uint64_t)
 #undef ASC_SMALL_VECTORS
 
+// Element by element: what TileLang writes for two or four neighbouring elements of a T.Parallel loop.
+#define ASC_ELEMENTWISE(name, type, op)                                                                              \
+    constexpr name##2 operator op(name##2 a, name##2 b) { return {static_cast<type>(a.x op b.x), static_cast<type>(a.y op b.y)}; } \
+    constexpr name##4 operator op(name##4 a, name##4 b) {                                                            \
+        return {static_cast<type>(a.x op b.x), static_cast<type>(a.y op b.y), static_cast<type>(a.z op b.z),         \
+                static_cast<type>(a.w op b.w)};                                                                      \
+    }
+#define ASC_ARITHMETIC(name, type) \
+    ASC_ELEMENTWISE(name, type, +) \
+    ASC_ELEMENTWISE(name, type, -) \
+    ASC_ELEMENTWISE(name, type, *)
+#define ASC_INTEGER(name, type)     \
+    ASC_ARITHMETIC(name, type)      \
+    ASC_ELEMENTWISE(name, type, &)  \
+    ASC_ELEMENTWISE(name, type, |)  \
+    ASC_ELEMENTWISE(name, type, ^)  \
+    ASC_ELEMENTWISE(name, type, <<) \
+    ASC_ELEMENTWISE(name, type, >>)
+ASC_ARITHMETIC(float, float)
+ASC_INTEGER(int, int32_t)
+ASC_INTEGER(uint, uint32_t)
+ASC_INTEGER(short, int16_t)
+ASC_INTEGER(ushort, uint16_t)
+ASC_INTEGER(char, int8_t)
+ASC_INTEGER(uchar, uint8_t)
+ASC_INTEGER(longlong, int64_t)
+ASC_INTEGER(ulonglong, uint64_t)
+#undef ASC_ELEMENTWISE
+#undef ASC_ARITHMETIC
+#undef ASC_INTEGER
+
 struct alignas(4) half2 {
     half x, y;
 };

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Does kernel text become a kernel that runs? Compilation, arguments, messages; the text is compiled once and then kept."""
 
+import logging
 import re
 from pathlib import Path
 
@@ -203,7 +204,8 @@ def run(text, **options):
     return x.item()
 
 
-def test_the_same_text_is_compiled_once_and_another_anew(empty_cache, tmp_path, monkeypatch):
+def test_the_same_text_is_compiled_once_and_another_anew(empty_cache, tmp_path, monkeypatch, caplog):
+    caplog.set_level(logging.INFO, driver.__name__)
     compiled = []
     real = driver._run
     monkeypatch.setattr(driver, "_run", lambda *args: (compiled.append(args[2]), real(*args)))
@@ -216,6 +218,7 @@ def test_the_same_text_is_compiled_once_and_another_anew(empty_cache, tmp_path, 
     (headers / "value.h").write_text("#define VALUE 420\n")     # a header counts as part of the text
     assert run(text, include_dirs=[headers]) == 420
     assert compiled == [["tiny"], ["prefix.h"], ["tiny"]]       # the second kernel precompiles what all include
+    assert "not used" not in caplog.text                        # and the compiler takes it (-Winvalid-pch)
     assert len(list(empty_cache.glob("*/kernel.so"))) == 2
 
 

@@ -49,3 +49,20 @@ def dynamic_scale(block=512, cores=4):
                 T.copy(x, Y[i * block])
 
     return dynamic_scale
+
+
+@tilelang.jit(target="ascend", out_idx=[2])
+def neighbours(n, dtype, operation, block=256):
+    """In SIMT code, where TileLang joins neighbouring elements to small vectors."""
+    @T.prim_func
+    def neighbours(A: T.Tensor((n,), dtype), B: T.Tensor((n,), dtype), C: T.Tensor((n,), dtype)):
+        with T.Kernel(n // block) as core:
+            a, b = T.alloc_shared((block,), dtype), T.alloc_shared((block,), dtype)
+            T.copy(A[core * block], a)
+            T.copy(B[core * block], b)
+            with T.SimtVF(threads=64):
+                for j in T.Parallel(block):
+                    a[j] = operation(a[j], b[j])
+            T.copy(a, C[core * block])
+
+    return neighbours

@@ -2,6 +2,7 @@
 """Do TileLang programs run as they are? Both execution backends, sources, caches, devices, streams, profilers, the autotuner."""
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -141,3 +142,17 @@ def test_a_graph_captures_launches(programs, operands, backend):
     x.copy_(on_a * 2)
     graph.replay()
     assert torch.equal(y.cpu(), a * 2 + b)
+
+
+@pytest.mark.tilelang
+@pytest.mark.parametrize("dtype, operation", [
+    ("float32", lambda a, b: a * b - (a + b)),
+    ("int32", lambda a, b: (a + b) ^ (a & b) | (a - b) * a),
+])
+def test_neighbouring_elements_of_simt_code(programs, dtype, operation):
+    torch.manual_seed(0)
+    kind = getattr(torch, dtype)
+    a, b = ((torch.randn(512) * 1000).to(kind) for _ in range(2))
+    kernel = programs.neighbours(512, dtype, operation)
+    assert re.search(r"\*\(__ubuf__ (float|int)[24]\*\)", kernel.get_kernel_source())
+    torch.testing.assert_close(kernel(a.npu(), b.npu()).cpu(), operation(a, b))
