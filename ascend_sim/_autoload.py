@@ -8,6 +8,8 @@ without npu. ASCEND_SIM_AUTOLOAD=0 turns it off; `import ascend_sim.npu` then st
 import contextlib
 import warnings
 
+_postponed: list[bool] = []
+
 
 def autoload() -> None:
     """Registers npu unless that is switched off, done already, or another package owns PyTorch's slot for such devices; then the stand-ins."""
@@ -19,9 +21,19 @@ def autoload() -> None:
         if torch._C._get_privateuse1_backend_name() != "privateuseone":
             return
         import ascend_sim.npu  # noqa: F401  registers at its end
+        if torch._C._get_privateuse1_backend_name() == "privateuseone":
+            _postponed.append(True)             # ascend_sim.npu itself is being imported, and has imported torch
+            return
     except Exception as error:
         _warn(f"the device npu is not available: {error} (ASCEND_SIM_AUTOLOAD=0 stops the attempt)")
     else:
+        install_shims()
+
+
+def finish() -> None:
+    """Called at the end of ascend_sim.npu: installs the stand-ins if torch was loaded on the way there."""
+    if _postponed:
+        _postponed.clear()
         install_shims()
 
 

@@ -3,10 +3,12 @@
 
 import argparse
 import importlib.metadata
+import importlib.util
 import sys
 
 from ascend_sim import backends, chips, config
 from ascend_sim.cli.text import Refused
+from ascend_sim.compat._torch_npu import FOLDER as STAND_INS
 
 ALL_SHIMS = ",".join(config.SHIMS)
 
@@ -64,6 +66,9 @@ def environment(arguments: argparse.Namespace, default_shims: str | None) -> dic
             problems.append(f"backend {name!r} is not known; known: {', '.join(sorted(backends.available()))}.")
     if problems:
         raise Refused("\n  ".join(problems))
+    if {"torch_npu", "toolkit"} & set(config.value("ASCEND_SIM_SHIMS", result)) and importlib.util.find_spec("torch_npu") is None:
+        # A program may import torch_npu before torch, which would bring it.
+        result["PYTHONPATH"] = ":".join(filter(None, [result.get("PYTHONPATH"), str(STAND_INS)]))
     return result
 
 

@@ -67,3 +67,8 @@ def __getattr__(name: str):
         raise AttributeError(f"module {__name__!r} (torch.npu) has no attribute {name!r}")
     from ascend_sim.npu import inductor
     return getattr(inductor, name)
+
+
+from ascend_sim import _autoload                                                                # noqa: E402
+
+_autoload.finish()                      # the stand-ins, if this module was imported before torch

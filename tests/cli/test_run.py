@@ -121,9 +121,22 @@ if __name__ == "__main__":
     assert done.returncode == 0 and done.stdout == "toolkit __mp_main__\n"
 
 
-def test_the_toolkit_shim_is_there_after_import_torch(command, tmp_path):
+def test_the_stand_ins_are_there_whatever_is_imported_first(command, tmp_path):
     if launching.why_import_torch_brings_no_npu(dict(os.environ)):
         pytest.skip("ascend-sim is not installed here, so `import torch` does not find it")
-    (tmp_path / "script.py").write_text("import torch, os\nprint(os.environ['BISHENG_HOME'], torch.npu.is_available())")
+    (tmp_path / "script.py").write_text("""
+import torch_npu, torch, os
+print(torch_npu.npu is torch.npu, torch.cuda.is_available(), os.path.exists("/dev/davinci_manager"), os.environ["BISHENG_HOME"])
+""")
     done = command("run", "script.py", environment={"ASCEND_SIM_CACHE_DIR": str(tmp_path / "cache")})
-    assert done.stdout == f"{done.stdout.split()[0]} True\n" and str(tmp_path) in done.stdout, done.stderr
+    assert done.stdout.startswith(f"True True True {tmp_path}"), done.stderr
+
+
+def test_a_real_torch_npu_is_not_hidden(started, monkeypatch, tmp_path):
+    monkeypatch.setenv("PYTHONPATH", "/mine")
+    cli.main(["run", "x.py"])
+    cli.main(["run", "--shims", "cuda", "x.py"])
+    (tmp_path / "torch_npu.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    cli.main(["run", "x.py"])
+    assert [environment["PYTHONPATH"] for _, environment in started] == [f"/mine:{launching.STAND_INS}", "/mine", "/mine"]

@@ -10,8 +10,10 @@ def test_import_torch_alone_makes_the_device_available(run_python):
 
 
 def test_importing_the_package_first_works(run_python):
+    """Stand-ins are then installed, too: torch loads them while ascend_sim.npu is half imported."""
     for code in ("import ascend_sim.npu, torch", "import ascend_sim._autoload as a; a.autoload(); import torch"):
-        assert run_python(code + "; print(torch.ones(2, device='npu').device)", "-W", "error").stdout.strip() == "npu:0"
+        code += "; import os; print(torch.ones(2, device='npu').device, os.path.exists('/dev/davinci_manager'), torch.cuda.device_count())"
+        assert run_python(code, "-W", "error", ASCEND_SIM_SHIMS="davinci,cuda").stdout.strip() == "npu:0 True 8"
 
 
 def test_it_can_be_switched_off_and_asked_for_explicitly(run_python):

@@ -8,6 +8,7 @@ from pathlib import Path
 from ascend_sim import config
 from ascend_sim.cli import probes
 from ascend_sim.cli.checks import Context, fault, note, ok
+from ascend_sim.compat._torch_npu import FOLDER as STAND_INS
 
 OURS = ("ascend_sim", "deep_gemm", "deep_ep", "flash_mla", "deep_select")
 THEIRS = ("torch", "numpy", "tilelang", "tile_kernels", "torch_npu")
@@ -90,7 +91,7 @@ def strays(context: Context):
 def _first_folders() -> list[Path]:
     """What Python may search before the installed packages, without what is in use on purpose."""
     folders = [Path.cwd(), *(Path(part).absolute() for part in config.foreign("PYTHONPATH").split(":") if part)]
-    return [folder for folder in dict.fromkeys(folders) if folder != probes.ROOT and folder.name not in ("site-packages", "dist-packages")]
+    return [folder for folder in dict.fromkeys(folders) if folder not in (probes.ROOT, STAND_INS) and folder.name not in ("site-packages", "dist-packages")]
 
 
 def _shadows(folder: Path, name: str) -> Path | None:
