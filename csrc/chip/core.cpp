@@ -423,13 +423,11 @@ void Core::fail(const char* instruction, Pipe pipe, const void* pc, const std::s
 // A launch of little work consists of these: only what was used is cleared.
 void Core::reset_for_block(int block_index, bool runs) {
     block = block_index;
-    if (is_clean_) {
-        is_clean_ = !runs;
-        return;
-    }
-    is_clean_ = !runs;
     VfCounters left_over;  // of a vector function on this host thread that a fault ended
-    if (take_vf_counters) take_vf_counters(left_over);
+    if (runs && take_vf_counters) take_vf_counters(left_over);
+    const bool was_clean = is_clean_;
+    is_clean_ = !runs;
+    if (was_clean) return;
     std::memset(registers, 0, sizeof registers);
     std::memset(fix_registers, 0, sizeof fix_registers);
     for (GmRange& range : gm_ranges) range = GmRange{};
