@@ -5,7 +5,8 @@
 #   demo    a real model's layers on the emulated chip        examples/demo.py
 #   test    the default test suite                            PYTEST_ARGS=... adds arguments
 #   check   lint and the quick tests
-#   test-tilelang   TileLang programs and the tile-kernels wheel; 15 minutes at first, its caches stay in build/tilelang-cache
+#   test-tilelang   TileLang programs and the tile-kernels wheel, then both under ASCEND_SIM_CHECK=memory; 15 minutes on two cores at first,
+#                   its caches stay in build/tilelang-cache     TILELANG_JOBS=... pytest processes (as many as cores)
 #   test-clients    unmodified transformers computes FP8 layers and a small DeepSeek-V3 by deep_gemm
 #   fuzz    10 000 random deep_gemm calls, all backends       FUZZ_CALLS=... FUZZ_SEED=... choose others
 #   sanitize         the same, watched by ASan, UBSan and LSan
@@ -16,6 +17,7 @@
 
 PYTHON3 ?= python3
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+TILELANG_JOBS ?= $(JOBS)
 ENVIRONMENT := $(if $(VIRTUAL_ENV),$(VIRTUAL_ENV),$(CURDIR)/.venv)
 PYTHON := $(ENVIRONMENT)/bin/python
 REQUIRE := $(PYTHON) scripts/environment.py install
@@ -45,7 +47,8 @@ check: build
 
 test-tilelang: build
 	@$(REQUIRE) test tilelang
-	@$(RUN) -m pytest -m "tilelang or not (large or slow)" tests/toolkit tests/tilelang $(PYTEST_ARGS)
+	@$(RUN) -m pytest -n $(TILELANG_JOBS) -m "tilelang or not (large or slow)" tests/toolkit tests/tilelang $(PYTEST_ARGS)
+	@ASCEND_SIM_CHECK=memory $(RUN) -m pytest -n $(TILELANG_JOBS) -m tilelang -k "not takes" --ignore=tests/tilelang/test_programs.py tests/tilelang $(PYTEST_ARGS)
 
 test-clients: build
 	@$(REQUIRE) test clients

@@ -81,6 +81,9 @@ def test_pre_split_mixes_for_another_number_of_streams(tk):
                                                     token_block_size=32, dtype="float32", num_vec_cores=cores)
     for got, want in zip((x_grad, scale_partial.sum(0), base_partial.sum(0)), gradients(reference, [x, scale, base], *grads)):
         close(got, want, rtol=1e-4, atol=1e-4)
+    tensors = [unwritten(N, width) for width in (M, M, M * M, 24, M)] + [unwritten(3), unwritten(24), unwritten(N, 24), unwritten(cores, 3), unwritten(cores, 24)]
+    with pytest.raises(Exception, match="does not form a bijective transform"):
+        pre_split_mixes_asc.mhc_pre_split_mixes_bwd_asc(*tensors, 2.0, token_block_size=32, dtype="float32", num_vec_cores=cores)
 
 
 def test_pre_split_mixes(tk):
