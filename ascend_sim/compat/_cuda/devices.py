@@ -8,6 +8,7 @@ import sys
 import torch
 import torch.utils._device
 
+_Device = torch.device
 _CUDA = re.compile(r"cuda(:\d+)?")
 _CUDA_TYPE = re.compile(r"torch\.cuda\.(\w+Tensor)")
 
@@ -41,10 +42,13 @@ def redirected(function):
     """`function`, with every argument that names a cuda device naming an npu."""
     @functools.wraps(function)
     def with_npu(*arguments, **named):
-        if any(type(a) is str or type(a) is torch.device for a in arguments):
-            arguments = [to_npu(a) for a in arguments]
-        if any(type(a) is str or type(a) is torch.device for a in named.values()):
-            named = {name: to_npu(a) for name, a in named.items()}
+        for value in arguments:
+            if type(value) is _Device or type(value) is str:
+                arguments = [to_npu(a) for a in arguments]
+                break
+        for name, value in named.items():
+            if type(value) is _Device or type(value) is str:
+                named[name] = to_npu(value)
         return function(*arguments, **named)
     return with_npu
 
