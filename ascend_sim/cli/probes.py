@@ -13,7 +13,6 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from ascend_sim import config
 
 ROOT = Path(__file__).resolve().parents[2]              # where this copy of the package lies
 TIMEOUT_S = 180
+_ALONE = {"torch_alone", "native", "tilelang"}          # asked without autoload: a fault of ours must not look like one of theirs
 
 # The answer goes to the real stdout; whatever else is printed goes to stderr.
 _START = """
@@ -47,11 +47,12 @@ class Outcome:
 class Asked:
     """A question under way."""
 
-    def __init__(self, question: str, environment: Mapping[str, str] | None = None):
+    def __init__(self, question: str):
         self._begin = time.perf_counter()
         code = _START.format(root=str(ROOT), question=question)
+        changes = {"TORCH_DEVICE_BACKEND_AUTOLOAD": "0"} if question in _ALONE else {}
         # -P: a stray file in the current folder is a fault of its own and must not hide the others.
-        self._process = subprocess.Popen([sys.executable, "-P", "-c", code], env=config.environment_of_children(environment or {}), text=True,
+        self._process = subprocess.Popen([sys.executable, "-P", "-c", code], env=config.environment_of_children(changes), text=True,
                                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, errors="replace")
 
     def outcome(self) -> Outcome:
@@ -75,8 +76,8 @@ class Asked:
             return Outcome(error=f"the process {how}" + (f": {last[0]}" if last[0] else ""), detail=_end(printed), host_s=host_s)
 
 
-def run(question: str, environment: Mapping[str, str] | None = None) -> Outcome:
-    return Asked(question, environment).outcome()
+def run(question: str) -> Outcome:
+    return Asked(question).outcome()
 
 
 def _end(text: str) -> str:

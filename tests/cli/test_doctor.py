@@ -397,6 +397,12 @@ def test_a_probe_that_crashes_hangs_or_prints_is_an_outcome(monkeypatch):
     assert probes.run("library").error == "no answer within 0.2 s"
 
 
+def test_torch_and_tilelang_are_tried_without_what_autoload_brings(monkeypatch):
+    monkeypatch.setattr(probes, "_START", "import json, os\nprint(json.dumps(dict(value=os.environ.get('TORCH_DEVICE_BACKEND_AUTOLOAD'))))  # {root} {question}")
+    assert {question: probes.run(question).value for question in probes._QUESTIONS} == {
+        "torch_alone": "0", "native": "0", "tilelang": "0", "library": None, "device": None, "self_test": None}
+
+
 def test_what_works_here_is_said_to_work(capsys, monkeypatch):
     monkeypatch.chdir(os.sep)
     monkeypatch.setattr(compilers, "_version", lambda name: None)       # importing tilelang takes seconds
