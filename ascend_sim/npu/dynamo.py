@@ -13,10 +13,15 @@ import torch
 def install() -> None:
     """Registers npu with dynamo: now if dynamo is there, else as soon as it is imported."""
     for name, register in (("torch._dynamo.device_interface", _register), ("torch._dynamo.backends.registry", _register_backends)):
-        if name in sys.modules:
-            register(sys.modules[name])
-        else:
-            sys.meta_path.insert(0, _WhenImported(name, register))
+        when_imported(name, register)
+
+
+def when_imported(name: str, then) -> None:
+    """Calls `then` with one of dynamo's modules: now if it is loaded, else as soon as it is."""
+    if name in sys.modules:
+        then(sys.modules[name])
+    else:
+        sys.meta_path.insert(0, _WhenImported(name, then))
 
 
 class _WhenImported(importlib.abc.MetaPathFinder):

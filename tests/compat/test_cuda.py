@@ -321,6 +321,7 @@ def test_compiled_functions_may_name_cuda(cuda):
         return y * 2
 
     torch._dynamo.reset()
+    assert torch.compile(lambda x: x + 1 if x.is_cuda else x, backend="eager", fullgraph=True)(torch.ones(2, device=cuda)).tolist() == [2, 2]
     assert torch.compile(with_streams, backend="eager")(torch.ones(2, device=cuda)).tolist() == [4, 4]
     torch._dynamo.reset()
 

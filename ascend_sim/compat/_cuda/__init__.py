@@ -6,11 +6,13 @@ torch.cuda by torch.npu's. Tensors are npu tensors and say so. What that leaves 
 """
 
 import contextlib
+import functools
 import sys
 
 import torch
 
 from ascend_sim.compat._cuda.patches import Patches
+from ascend_sim.npu import dynamo as npu_dynamo
 
 _patches: Patches | None = None
 
@@ -58,10 +60,26 @@ def _patched() -> Patches:
     except BaseException:
         patches.undo()
         raise
+    _compiled_functions_ask_is_cuda()
     replaced = patches.replaced()
     patches.on_undo(lambda: _dynamo_looks_anew(replaced))
     _dynamo_looks_anew(replaced)
     return patches
+
+
+@functools.cache
+def _compiled_functions_ask_is_cuda() -> None:
+    """Dynamo answers x.is_cuda by itself, from when it is loaded: as long as the stand-in is installed, true of npu tensors."""
+    def teach(module):
+        original = module.TensorVariable.method_attr_is_cuda
+
+        def method_attr_is_cuda(self, tx):
+            if _patches is not None and self.device is not None and self.device.type == "npu":
+                return module.ConstantVariable.create(True)
+            return original(self, tx)
+        module.TensorVariable.method_attr_is_cuda = method_attr_is_cuda
+
+    npu_dynamo.when_imported("torch._dynamo.variables.tensor", teach)
 
 
 def _dynamo_looks_anew(replaced: list[tuple]) -> None:
