@@ -44,7 +44,8 @@ def main() -> None:
     compile_everything(options.quick, options.jobs)
     if not any("use-after-poison" in report for report in run(sys.executable, "-P", "-c", BREAK_A_RULE)[1]):
         sys.exit("sanitize: a read of a freed tensor went unnoticed; the sanitizer does not see this build")
-    status, reports = run(sys.executable, "-P", "-m", "pytest", "-q", *(pytest_arguments or ["tests/fuzz"]))
+    status, reports = run(sys.executable, "-P", "-m", "pytest", "-q", "-o", "faulthandler_timeout=3600",
+                          *(pytest_arguments or ["tests/fuzz"]))
     faults, ignored = judge(reports)
     print(f"sanitize: {len(faults)} faults; {ignored} leaks of Python, torch and numpy left out", flush=True)
     for fault in faults:
