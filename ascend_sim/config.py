@@ -13,6 +13,7 @@ from pathlib import Path
 
 MODES = ("full", "functional", "timing")
 HOST_ISAS = ("auto", "portable", "avx2", "avx512", "amx", "neon")
+MAX_DEVICES = 127       # PyTorch keeps a device's number in a signed byte
 SHIMS = ("torch_npu", "cuda", "davinci", "toolkit")
 
 
@@ -136,7 +137,12 @@ def _devices(text: str) -> tuple[int, ...] | None:
         first, dash, last = part.strip().partition("-")
         if not first.isdigit() or (dash and not last.isdigit()):
             raise ValueError(f"not a device number: {part.strip()!r}")
-        numbers += range(int(first), int(last if dash else first) + 1)
+        begin, end = int(first), int(last if dash else first)
+        if begin > end:
+            raise ValueError(f"the range {part.strip()!r} ends before it begins")
+        if end >= MAX_DEVICES:
+            raise ValueError(f"no machine has a device {end}: at most {MAX_DEVICES} devices")
+        numbers += range(begin, end + 1)
     if len(set(numbers)) != len(numbers):
         raise ValueError("a device is named twice")
     return tuple(numbers)
@@ -176,7 +182,7 @@ _variable("ASCEND_SIM_STRICT", "0", _flag, "0 or 1",
           "1: a call that the real Ascend library refuses raises instead of warning")
 _variable("ASCEND_SIM_CHIP", "950DT_9581", _name, "the name of a file in ascend_sim/chips without .toml, or a path to such a file",
           "which chip is emulated")
-_variable("ASCEND_SIM_DEVICES", "8", _integer(1, 1024), "1 to 1024",
+_variable("ASCEND_SIM_DEVICES", "8", _integer(1, MAX_DEVICES), f"1 to {MAX_DEVICES}",
           "how many devices the machine appears to have")
 _variable("ASCEND_RT_VISIBLE_DEVICES", "all", _devices, "all, or numbers and ranges below ASCEND_SIM_DEVICES, e.g. 0,2,4-6",
           "which of those devices the process sees; the first listed becomes npu:0")

@@ -65,6 +65,9 @@ def check_epilogue(door: Door, alpha, epilogue) -> float | None:
 
 def prepare_output(door: Door, d: torch.Tensor, c: torch.Tensor | None, k: int, tensors: dict[str, torch.Tensor]) -> bool:
     """Closes the door, brings C into d, and does what needs no kernel. Returns whether one is still needed."""
+    for name, tensor in tensors.items():
+        if name not in ("c", "d") and d.numel() and tensor.numel() and tensor.data_ptr() == d.data_ptr() != 0:     # 0: no memory
+            door.refuse(f"d shares its memory with {name}; expected memory of its own: parts of d are written while {name} is still read.")
     door.close()
     if d.numel() == 0 or settings.deep_gemm.dry_run:
         return False

@@ -178,7 +178,6 @@ def page() -> str:
     placed = {header for _, headers in FAMILIES for header in headers}
     if lost := sorted(header for header, names in defined.items() if names and header not in placed):
         sys.exit(f"make_isa_page.py: {', '.join(lost)} belong to no family")
-    sys.path.insert(0, str(ROOT))
     from ascend_sim import chips
     chip, counts = chips.load("950DT_9581"), slots()
     lines, total, untested = [], 0, []
@@ -209,4 +208,5 @@ def page() -> str:
 
 
 if __name__ == "__main__":
+    sys.path.insert(0, str(ROOT))
     PAGE.write_text(page(), encoding="utf-8")

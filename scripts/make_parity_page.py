@@ -21,7 +21,6 @@ reports nothing.
 
 
 def page() -> str:
-    sys.path.insert(0, str(ROOT))
     parts = [HEAD]
     for package in PACKAGES:
         differences = __import__(f"{package}._differences", fromlist=["DIFFERENCES"]).DIFFERENCES
@@ -31,4 +30,5 @@ def page() -> str:
 
 
 if __name__ == "__main__":
+    sys.path.insert(0, str(ROOT))
     PAGE.write_text(page(), encoding="utf-8")

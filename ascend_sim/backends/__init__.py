@@ -93,9 +93,15 @@ class use:
         _override = self._before
 
 
-@functools.cache
 def package(name: str):
     """The package of a backend, imported. `name` may have an option."""
+    if not isinstance(name, str):
+        raise TypeError(f"the name of a backend is {name!r}; expected a str; known: {', '.join(sorted(_packages()))}.")
+    return _package(name)
+
+
+@functools.cache
+def _package(name: str):
     base, colon, chosen = name.partition(":")
     packages = _packages()
     if base not in packages:

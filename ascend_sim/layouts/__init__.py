@@ -92,8 +92,9 @@ def convert(sf: torch.Tensor, source: Layout, target: Layout, *, mn: int, k: int
     psum_layout: int32 [groups], end row of each group of an m-grouped operand, whose next group starts at the next multiple of `alignment`
        (256 on Ascend, 128 on NVIDIA by default). Scales of the rows between are not looked at and come out as bytes 0. Not for a batch
 
-    Raises: LayoutError (a ValueError) for a scale that `target` cannot hold; ValueError and TypeError for what `sf` is not.
+    Raises: LayoutError (a ValueError) for a scale that `target` cannot hold; ValueError and TypeError for what `sf`, `source` or `target` is not.
     """
+    _layout("convert", "target", target)
     scales, is_gap = _decoded("convert", sf, source, mn, k, psum_layout, alignment)
     scales, is_gap = _regridded(scales, is_gap, source, target, mn, k, None)
     encoded = _encoded(scales, is_gap, target, mn, k)
@@ -110,6 +111,7 @@ def convert_k_grouped(sf: torch.Tensor, source: Layout, target: Layout, *, mn: i
     """
     ks = [_size("convert_k_grouped", "ks", int(k_g)) for k_g in ks]
     for name, layout in (("source", source), ("target", target)):
+        _layout("convert_k_grouped", name, layout)
         if layout.gran_mn != 1:
             raise ValueError(f"convert_k_grouped: {name} is {layout}; expected gran_mn = 1.")
     _check("convert_k_grouped", sf, source.dtype, (2,))
@@ -165,6 +167,7 @@ def place(elements: torch.Tensor, layout: Layout, mn: int, k: int) -> torch.Tens
 # Scales are passed around as the bits of fp32 numbers, int32 [G, rows, blocks]: equality of bits is what "the same scale" means.
 
 def _decoded(function: str, sf, layout: Layout, mn: int, k: int, psum_layout, alignment: int):
+    _layout(function, "source" if function == "convert" else "layout", layout)
     _check(function, sf, layout.dtype, (2, 3))
     _size(function, "mn", mn)
     _size(function, "k", k)
@@ -292,6 +295,11 @@ def _check(function: str, sf, dtype: torch.dtype, dims: tuple[int, ...]) -> None
         raise TypeError(f"{function}: sf is {got}; expected a tensor of {_short(dtype)}.")
     if sf.dim() not in dims:
         raise ValueError(f"{function}: sf has shape {list(sf.shape)}; expected {' or '.join(map(str, dims))} dimensions.")
+
+
+def _layout(function: str, name: str, value) -> None:
+    if not isinstance(value, Layout):
+        raise TypeError(f"{function}: {name} is {value!r}; expected a Layout: plain(), sm90(), sm100() or ascend() of ascend_sim.layouts.")
 
 
 def _size(function: str, name: str, value) -> int:

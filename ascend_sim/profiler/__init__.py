@@ -82,9 +82,10 @@ class profile:
     sums only. False saves that memory, and the export then shows whole launches.
     """
 
+    _handle: int | None = None          # of the class, too: __del__ comes after an __init__ that failed
+
     def __init__(self, timeline: bool = True):
         self._timeline = timeline
-        self._handle: int | None = None
         self._is_open = False
         self._records: list[LaunchRecord] | None = None
 
@@ -98,6 +99,8 @@ class profile:
 
     def __exit__(self, *exception) -> None:
         from ascend_sim import _C
+        if not self._is_open:
+            raise RuntimeError("ascend_sim.profile: left without having been entered.")
         _C.profile_end(self._handle)
         self._is_open = False
         self._records = None

@@ -84,6 +84,7 @@ struct Scheduler {
     std::unique_ptr<Stacks> stacks;
     Warp of_warp[kMaxWarps];
     Wait of_thread[kMaxSimtThreads];
+    WarpExchange exchange;
     void* idle[kMaxSimtThreads];         // stacks whose threads have ended, where they stand
 
     bool is_core_stack() const {
@@ -147,7 +148,7 @@ void Scheduler::run_exchange(Warp& w) {
             (wait.file == chosen.file || std::strcmp(wait.file, chosen.file) == 0))
             group |= 1u << lane;
     }
-    chosen.rule(simt.exchange, group);
+    chosen.rule(exchange, group);
     ++simt.counts.exchanges;
     w.in_exchange &= ~group;
     w.ready |= group;
@@ -360,6 +361,7 @@ void simt_launch(uint32_t x, uint32_t y, uint32_t z, SimtLoop loop, const void* 
     s.warps = (s.threads + kWarpThreads - 1) / kWarpThreads;
     s.ended = s.stacks_used = s.idle_count = 0;
     s.error = nullptr;
+    simt.exchange = &s.exchange;
     simt.dim_x = x;
     simt.dim_y = y;
     simt.dim_z = z;

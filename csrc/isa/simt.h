@@ -65,12 +65,14 @@ inline void shuffle_xor(WarpExchange& warp, uint32_t active) {
 template <class T>
 [[gnu::always_inline]] inline T exchange(ExchangeRule rule, T value, int argument, int width, const char* file, uint32_t line) {
     if (width < 1 || width > 32 || (width & (width - 1))) [[unlikely]] simt_width_fault(width);
+    if (!simt.is_running) [[unlikely]] simt_exchange(rule, file, line);  // fails
     const uint32_t lane = laneid();
-    simt.exchange.value[lane] = simt_bits(value);
-    simt.exchange.argument[lane] = argument;
-    simt.exchange.width[lane] = width;
+    WarpExchange& warp = *simt.exchange;
+    warp.value[lane] = simt_bits(value);
+    warp.argument[lane] = argument;
+    warp.width[lane] = width;
     simt_exchange(rule, file, line);
-    return simt_value<T>(simt.exchange.result[lane]);
+    return simt_value<T>(warp.result[lane]);
 }
 
 template <class T>

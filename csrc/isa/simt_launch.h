@@ -51,7 +51,8 @@ struct SimtState {
     uint64_t ub_begin;
     uint64_t last_atomic;           // address in global memory
     SimtCounts counts;
-    WarpExchange exchange;          // only one warp at a time has threads that wait in an exchange
+    WarpExchange* exchange;         // the launch's: only one warp at a time has threads that wait in an exchange. Not in here,
+                                    // because libraries that a process loads late share 1.6 KB for such variables
 };
 extern __thread SimtState simt __attribute__((tls_model("initial-exec"), visibility("default")));
 

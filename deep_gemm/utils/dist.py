@@ -16,12 +16,11 @@ def init_dist(local_rank: int, num_local_ranks: int) -> tuple[int, int, object]:
     """(rank, world size, group of all ranks) on device npu:local_rank, which becomes the default device.
 
     MASTER_ADDR, MASTER_PORT: where rank 0 listens; WORLD_SIZE: number of nodes; RANK: of this node.
-    Raises: NotImplementedError while there is no backend hccl.
+    Raises: RuntimeError where the backend hccl is not registered (ASCEND_SIM_AUTOLOAD=0, and ascend_sim.npu not imported).
     """
     global _local_rank
     if not dist.is_backend_available("hccl"):
-        raise NotImplementedError("init_dist: collectives between devices npu (backend hccl) are not written yet; one process can use "
-                                  "all devices npu:0, npu:1, ...")
+        raise RuntimeError("init_dist: torch.distributed has no backend hccl, since the device npu was not loaded; import ascend_sim.npu first.")
     address, port, nodes, node = config.rendezvous()
     torch.npu.set_device(local_rank)
     dist.init_process_group("hccl", init_method=f"tcp://{address}:{port}", world_size=nodes * num_local_ranks,

@@ -62,6 +62,7 @@ def unpack_ue8m0_from_int(packed_sf: torch.Tensor) -> torch.Tensor:
 def per_token_cast_to_fp8(x: torch.Tensor, use_ue8m0: bool, gran_k: int = 128, use_packed_ue8m0: bool = False) -> tuple[torch.Tensor, torch.Tensor]:
     """One scale per row and gran_k columns. Returns (e4m3 [m, n], fp32 [m, ceil(n / gran_k)]), or int32 scales as pack_ue8m0_to_int."""
     report_helper("per_token_cast_to_fp8")
+    _check_matrix("per_token_cast_to_fp8", x, gran_k)
     blocks = _row_blocks(x, gran_k)
     sf = _scale(blocks.abs().amax(-1), _LARGEST_E4M3, use_ue8m0)
     return _to_e4m3(blocks, sf[..., None])[:, : x.shape[1]].contiguous(), _packed(sf, use_ue8m0) if use_packed_ue8m0 else sf
@@ -70,6 +71,7 @@ def per_token_cast_to_fp8(x: torch.Tensor, use_ue8m0: bool, gran_k: int = 128, u
 def per_channel_cast_to_fp8(x: torch.Tensor, use_ue8m0: bool, gran_k: int = 128) -> tuple[torch.Tensor, torch.Tensor]:
     """One scale per column and gran_k rows; m is a multiple of gran_k. Returns (e4m3 [m, n], fp32 [m / gran_k, n])."""
     report_helper("per_channel_cast_to_fp8")
+    _check_matrix("per_channel_cast_to_fp8", x, gran_k)
     m, n = x.shape
     if m % gran_k:
         raise ValueError(f"per_channel_cast_to_fp8: x has shape {list(x.shape)}; expected a multiple of gran_k = {gran_k} rows.")
@@ -81,6 +83,7 @@ def per_channel_cast_to_fp8(x: torch.Tensor, use_ue8m0: bool, gran_k: int = 128)
 def per_block_cast_to_fp8(x: torch.Tensor, use_ue8m0: bool, gran_k: int = 128) -> tuple[torch.Tensor, torch.Tensor]:
     """One scale per gran_k x gran_k block. Returns (e4m3 [m, n], fp32 [ceil(m / gran_k), ceil(n / gran_k)])."""
     report_helper("per_block_cast_to_fp8")
+    _check_matrix("per_block_cast_to_fp8", x, gran_k)
     m, n = x.shape
     padded = torch.zeros(align(m, gran_k), align(n, gran_k), dtype=torch.float32, device=x.device)
     padded[:m, :n] = x
@@ -112,6 +115,7 @@ def per_token_cast_to_fp4(x: torch.Tensor, use_ue8m0: bool, gran_k: int = 128, u
     A byte holds two E2M1 codes, the even column in the low half.
     """
     report_helper("per_token_cast_to_fp4")
+    _check_matrix("per_token_cast_to_fp4", x, gran_k)
     if x.shape[1] % 2:
         raise ValueError(f"per_token_cast_to_fp4: x has shape {list(x.shape)}; expected an even number of columns.")
     if use_packed_ue8m0 and not use_ue8m0:
@@ -158,7 +162,17 @@ def _unpacked_codes(packed: torch.Tensor) -> torch.Tensor:
 def _row_blocks(x: torch.Tensor, gran_k: int) -> torch.Tensor:
     """fp32 [m, ceil(n / gran_k), gran_k], zeros beyond n."""
     m, n = x.shape
-    return torch.nn.functional.pad(x.float(), (0, align(n, gran_k) - n)).view(m, -1, gran_k)
+    columns = align(n, gran_k)
+    return torch.nn.functional.pad(x.float(), (0, columns - n)).view(m, columns // gran_k, gran_k)
+
+
+def _check_matrix(function: str, x: torch.Tensor, gran_k: int = 1) -> None:
+    if not isinstance(x, torch.Tensor) or not x.is_floating_point():
+        raise TypeError(f"{function}: x is {x.dtype if isinstance(x, torch.Tensor) else type(x).__name__}; expected a tensor of a floating-point dtype.")
+    if x.dim() != 2:
+        raise ValueError(f"{function}: x has shape {list(x.shape)}; expected two dimensions, [m, n].")
+    if type(gran_k) is not int or gran_k < 1:
+        raise ValueError(f"{function}: gran_k is {gran_k!r}; expected an int of at least 1.")
 
 
 def _scale(amax: torch.Tensor, largest: float, use_ue8m0: bool) -> torch.Tensor:

@@ -40,6 +40,8 @@ def test_use_as_a_call_stays():
 def test_an_unknown_name_is_refused_and_changes_nothing(monkeypatch, operands):
     with pytest.raises(ValueError, match="backend 'cudnn' is not known; known: ascend, cuda, torch"):
         backends.use("cudnn")
+    with pytest.raises(TypeError, match="the name of a backend is None; expected a str; known: ascend, cuda, torch"):
+        backends.use(None)
     monkeypatch.setenv("ASCEND_SIM_BACKEND", "cudnn")
     with pytest.raises(ValueError, match="ASCEND_SIM_BACKEND"):
         deep_gemm.bf16_gemm_nt(*operands)

@@ -45,7 +45,8 @@ def test_accepts(monkeypatch, name, text, read, expected):
     ("ASCEND_SIM_MODE", "fast", "accepted: full, functional, timing"),
     ("ASCEND_SIM_HBM_GB", "-1", "outside 0..65536"),
     ("ASCEND_SIM_HBM_GB", "lots", "not a number"),
-    ("ASCEND_SIM_DEVICES", "0", "outside 1..1024"),
+    ("ASCEND_SIM_DEVICES", "0", "outside 1..127"),
+    ("ASCEND_SIM_DEVICES", "128", "outside 1..127"),
     ("ASCEND_SIM_THREADS", "two", "not a whole number"),
     ("ASCEND_SIM_HOST_ISA", "sse", "portable, avx2, avx512, amx, neon"),
     ("ASCEND_SIM_CHECK", "races", "there is no check 'races'); accepted: none or memory"),
@@ -54,6 +55,8 @@ def test_accepts(monkeypatch, name, text, read, expected):
     ("ASCEND_SIM_SHIMS", "torch_npu,npu", "unknown: 'npu'"),
     ("ASCEND_RT_VISIBLE_DEVICES", "0,x", "not a device number: 'x'"),
     ("ASCEND_RT_VISIBLE_DEVICES", "1,1", "named twice"),
+    ("ASCEND_RT_VISIBLE_DEVICES", "3-1", "the range '3-1' ends before it begins"),
+    ("ASCEND_RT_VISIBLE_DEVICES", "0-99999999999", "no machine has a device 99999999999: at most 127 devices"),
 ])
 def test_refuses_and_names_what_is_accepted(monkeypatch, name, text, message):
     monkeypatch.setenv(name, text)

@@ -209,6 +209,14 @@ def test_time_that_memory_limits_does_not(kernels, chip):
 # ---- no other arithmetic ------------------------------------------------------------------------------------------------
 
 @pytest.mark.skipif(not shutil.which("readelf"), reason="readelf (binutils) lists what a library links")
+def test_the_library_leaves_room_for_others_in_what_threads_have_of_libraries_loaded_late():
+    """The C library has some 1.6 KB of it for the whole process; whoever comes when it is used up cannot be loaded."""
+    text = subprocess.run(["readelf", "-lW", str(LIBRARY)], capture_output=True, text=True, check=True).stdout
+    sizes = [int(line.split()[5], 16) for line in text.splitlines() if line.split()[:1] == ["TLS"]]
+    assert len(sizes) <= 1 and sum(sizes) <= 1024
+
+
+@pytest.mark.skipif(not shutil.which("readelf"), reason="readelf (binutils) lists what a library links")
 def test_the_chip_s_library_links_no_pytorch_and_no_blas():
     text = subprocess.run(["readelf", "-d", str(LIBRARY)], capture_output=True, text=True, check=True).stdout
     needed = {line.split("[")[1].rstrip("]") for line in text.splitlines() if "(NEEDED)" in line}

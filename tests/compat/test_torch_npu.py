@@ -109,12 +109,15 @@ def test_fusion_attention_has_gradients_and_rows_that_see_nothing_are_zero(torch
 @pytest.mark.parametrize("change, message", [
     ({"head_num": 3}, "head_num is 3; the query has shape"), ({"input_layout": "XYZ"}, "input_layout is 'XYZ'; expected one of BSH"),
     ({"keep_prob": 0.0}, "keep_prob is 0.0; expected more than 0"), ({"sparse_mode": 3}, "atten_mask is None; sparse_mode 3 expects one"),
-    ({"atten_mask": torch.zeros(2, 2)}, r"atten_mask has shape \[2, 2\]"), ({"input_layout": "TND"}, "query has shape .* expected 3 dimensions"),
+    ({"atten_mask": torch.zeros(2, 2, dtype=torch.bool)}, r"atten_mask has shape \[2, 2\]"),
+    ({"atten_mask": torch.zeros(2, 2)}, "atten_mask has dtype torch.float32; expected bool or uint8"), ({"query": None}, "query is of type NoneType"),
+    ({"key": torch.ones(1, 2, 3, 8, dtype=torch.int32)}, "key has dtype torch.int32; expected float16, bfloat16 or float32"),
+    ({"value": torch.ones(1, 2, 3, 8)}, "value is on cpu; expected npu:0"), ({"input_layout": "TND"}, "query has shape .* expected 3 dimensions"),
 ])
 def test_fusion_attention_names_what_is_wrong(torch_npu, change, message):
     q = torch.ones(1, 2, 3, 8, device="npu")
     arguments = {"query": q, "key": q, "value": q, "head_num": 2, "input_layout": "BNSD"} | change
-    with pytest.raises(ValueError, match=f"npu_fusion_attention: {message}"):
+    with pytest.raises((ValueError, TypeError), match=f"npu_fusion_attention: {message}"):
         torch_npu.npu_fusion_attention(**arguments)
 
 

@@ -130,6 +130,16 @@ class TestC:
         with pytest.raises(ValueError, match="c shares d's memory"):
             deep_gemm.bf16_gemm_nt(a.tensor, b.tensor, d, c=c)
 
+    def test_d_in_the_memory_of_a_or_b_is_refused_and_columns_of_one_buffer_are_not(self, device):
+        x = torch.ones(64, 64).bfloat16().to(device)
+        for a, b in ((x, x), (x.clone(), x), (x, x.clone())):
+            with pytest.raises(ValueError, match="d shares its memory with [ab]; expected memory of its own"):
+                deep_gemm.bf16_gemm_nt(a, b, x)
+        assert (x == 1).all()
+        buffer = torch.ones(64, 128).bfloat16().to(device)
+        deep_gemm.bf16_gemm_nt(buffer[:, :64], x, buffer[:, 64:])
+        assert (buffer[:, :64] == 1).all() and (buffer[:, 64:] == 64).all()
+
     def test_of_another_dtype_or_shape_is_refused(self, device, operands):
         a, b = operands
         d = poisoned(33, 40, device, torch.float32)

@@ -87,6 +87,18 @@ def test_packed_scales_are_padded_with_one():
     assert_same_bytes(utils.cast_back_from_fp8(q, packed, 32, use_packed_ue8m0=True), utils.cast_back_from_fp8(q, sf, 32))
 
 
+@pytest.mark.parametrize("cast", [utils.per_token_cast_to_fp8, utils.per_channel_cast_to_fp8, utils.per_block_cast_to_fp8, utils.per_token_cast_to_fp4])
+def test_casts_take_matrices_of_floating_point_numbers_empty_ones_too(cast):
+    with pytest.raises(ValueError, match=f"{cast.__name__}: gran_k is 0; expected an int of at least 1"):
+        cast(torch.ones(4, 64), True, gran_k=0)
+    with pytest.raises(ValueError, match=r"x has shape \[1, 4, 64\]; expected two dimensions"):
+        cast(torch.ones(1, 4, 64), True)
+    with pytest.raises(TypeError, match="x is torch.int32; expected a tensor of a floating-point dtype"):
+        cast(torch.ones(4, 64, dtype=torch.int32), True)
+    data, sf = cast(torch.ones(0, 64), True, gran_k=32)
+    assert data.shape[0] == 0 and sf.shape == (0, 64 if cast is utils.per_channel_cast_to_fp8 else 2)
+
+
 def test_cast_back_from_fp8_is_within_half_a_step():
     x = torch.from_numpy(matrix(20, 96))
     q, sf = utils.per_token_cast_to_fp8(x, True, 32)

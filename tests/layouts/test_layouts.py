@@ -204,6 +204,8 @@ class TestWhatCannotBeRepresented:
 @pytest.mark.parametrize("arguments, error, message", [
     ({"sf": torch.ones(4, 2).int()}, TypeError, "sf is int32; expected a tensor of float32"),
     ({"sf": torch.ones(4, 3)}, ValueError, r"sf has shape \[4, 3\]; expected \[4, 2\] for plain\(gran_mn=1, gran_k=32\), mn = 4, k = 64"),
+    ({"source": "sm90"}, TypeError, r"source is 'sm90'; expected a Layout: plain\(\), sm90\(\)"),
+    ({"target": None}, TypeError, "target is None; expected a Layout"),
     ({"mn": -1}, ValueError, "mn is -1; expected an int of at least 0"),
     ({"sf": torch.ones(1, 4, 2), "psum_layout": torch.tensor([4], dtype=torch.int32)}, ValueError, "expected two dimensions"),
     ({"psum_layout": torch.tensor([4.0])}, TypeError, "psum_layout is .*; expected an int32 tensor"),

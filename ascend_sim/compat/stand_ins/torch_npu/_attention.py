@@ -5,6 +5,7 @@ import math
 
 import torch
 
+_DTYPES = (torch.float16, torch.bfloat16, torch.float32)
 _LAYOUTS = ("BSH", "SBH", "BNSD", "BSND", "TND")
 
 
@@ -20,9 +21,9 @@ def npu_fusion_attention(query, key, value, head_num, input_layout, pse=None, pa
     keep_prob: below 1, dropout on the probabilities. inner_precise, gen_mask_parallel and sync have no effect.
     Returns (output, softmax_max, softmax_sum, softmax_out, seed, offset, numels): max and sum fp32 [B, N, S, 8] ([T, N, 8] for TND), each
     repeated eight times; softmax_out empty; the last three 0. Rows that see nothing give 0.
-    Raises: ValueError or NotImplementedError that names the argument. Time: what its PyTorch operators are charged.
+    Raises: ValueError, TypeError or NotImplementedError that names the argument. Time: what its PyTorch operators are charged.
     """
-    _check(query, key, value, head_num, input_layout, padding_mask, keep_prob, prefix, sparse_mode)
+    _check(query, key, value, head_num, input_layout, padding_mask, atten_mask, keep_prob, prefix, sparse_mode)
     if input_layout == "TND":
         ends = _ends("actual_seq_qlen", actual_seq_qlen, query), _ends("actual_seq_kvlen", actual_seq_kvlen, key)
         if len(ends[0]) != len(ends[1]):
@@ -110,7 +111,7 @@ def _ends(name: str, ends, tensor) -> list[int]:
     return ends
 
 
-def _check(query, key, value, head_num, layout, padding_mask, keep_prob, prefix, sparse_mode) -> None:
+def _check(query, key, value, head_num, layout, padding_mask, atten_mask, keep_prob, prefix, sparse_mode) -> None:
     def fault(text):
         raise ValueError(f"torch_npu.npu_fusion_attention: {text}")
     if layout not in _LAYOUTS:
@@ -122,8 +123,17 @@ def _check(query, key, value, head_num, layout, padding_mask, keep_prob, prefix,
                                   "sparse_mode 0 to 4 without prefix are.")
     if not 0 < keep_prob <= 1:
         fault(f"keep_prob is {keep_prob}; expected more than 0 and at most 1.")
+    if atten_mask is not None and atten_mask.dtype not in (torch.bool, torch.uint8):
+        raise TypeError(f"torch_npu.npu_fusion_attention: atten_mask has dtype {atten_mask.dtype}; expected bool or uint8, true where nothing is to be seen.")
     dims = {"BSH": 3, "SBH": 3, "TND": 3}.get(layout, 4)
     for name, tensor in (("query", query), ("key", key), ("value", value)):
+        if not isinstance(tensor, torch.Tensor):
+            raise TypeError(f"torch_npu.npu_fusion_attention: {name} is of type {type(tensor).__name__}; expected a tensor.")
+        if tensor.dtype not in _DTYPES or tensor.dtype != query.dtype:
+            raise TypeError(f"torch_npu.npu_fusion_attention: {name} has dtype {tensor.dtype}; expected float16, bfloat16 or float32, the same for "
+                            f"query, key and value, and query has {query.dtype}.")
+        if tensor.device != query.device:
+            fault(f"{name} is on {tensor.device}; expected {query.device}, where query is.")
         if tensor.dim() != dims:
             fault(f"{name} has shape {list(tensor.shape)}; expected {dims} dimensions with layout {layout}.")
     axis = {"BNSD": 1, "BSND": 2, "TND": 1}.get(layout)
