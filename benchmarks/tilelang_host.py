@@ -35,18 +35,6 @@ TRITON_GEMM = (256, 256, 512)       # m, n, k; the interpreter's time goes with 
 CAST = (4096, 7168)
 
 
-def in_turns(rounds, calls):
-    """Median seconds of each call, one of each a round; the first round is not counted."""
-    times = {name: [] for name in calls}
-    for round_ in range(rounds + 1):
-        for name, call in calls.items():
-            begin = time.perf_counter()
-            call()
-            if round_:
-                times[name].append(time.perf_counter() - begin)
-    return {name: statistics.median(values) for name, values in times.items()}
-
-
 def line(what, measured, wanted):
     print(f"{what:62} {measured:>12}   {wanted}", flush=True)
 
@@ -192,6 +180,7 @@ def trivial_kernel():
 def measure_launch(options):
     import ascend_sim.tilelang  # noqa: F401
     import torch
+    from host_speed import measure
     kernel, x = trivial_kernel(), torch.zeros(64, device="npu")
     begin, end = (torch.npu.Event(enable_timing=True) for _ in range(2))
 
@@ -201,7 +190,7 @@ def measure_launch(options):
         end.record()
         end.synchronize()
         return begin.elapsed_time(end)
-    seconds = in_turns(300, {"launch": lambda: kernel(x), "timed": timed})
+    seconds = measure(300, {"launch": lambda: kernel(x), "timed": timed})
     line("launch of a trivial 64-core kernel", f"{seconds['launch'] * 1e3:.3f} ms", "at most 0.1 ms")
     line("    with two events, waited for and read", f"{seconds['timed'] * 1e3:.3f} ms", "")
 
@@ -212,6 +201,7 @@ def measure_cast(options):
     import ascend_sim.tilelang  # noqa: F401
     import fp8_cast
     import torch
+    from host_speed import measure
     m, n = CAST
     x = torch.randn(m, n).bfloat16()
     on_device, kernel = x.npu(), fp8_cast.fp8_cast(m, n)
@@ -220,7 +210,7 @@ def measure_cast(options):
         v = x.float().view(m, -1, 32)
         s = torch.exp2(torch.ceil(torch.log2(v.abs().amax(-1, True).clamp(1e-4) / 448)))
         return (v / s).to(torch.float8_e4m3fn)
-    seconds = in_turns(options.rounds, {"ours": lambda: kernel(on_device), "plain": plain})
+    seconds = measure(options.rounds, {"ours": lambda: kernel(on_device), "plain": plain})
     line(f"FP8 cast {m} x {n}: {seconds['ours'] * 1e3:.0f} ms, PyTorch {seconds['plain'] * 1e3:.0f} ms",
          f"{seconds['plain'] / seconds['ours']:.1f} x", "at least 4 x")
 
