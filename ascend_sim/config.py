@@ -7,6 +7,8 @@ docs/env.md says which are only looked at once. C++ never reads the environment:
 
 import difflib
 import os
+import re
+import shlex
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,7 +60,7 @@ def _other_names(name: str) -> tuple[str, ...]:
     return ("ASCEND_TOOLKIT_HOME",) if name == "ASCEND_HOME_PATH" else ()
 
 
-# Parsers. Each takes the stripped text and raises ValueError, with a detail where that helps.
+# Parsers. Each takes the stripped text and raises ValueError, with a detail where that helps. Words may be written in any case.
 
 def _flag(text: str) -> bool:
     switch = {"1": True, "true": True, "on": True, "yes": True, "0": False, "false": False, "off": False, "no": False}
@@ -69,22 +71,25 @@ def _flag(text: str) -> bool:
 
 def _one_of(*choices: str) -> Callable[[str], str]:
     def parse(text: str) -> str:
-        if text not in choices:
+        if text.lower() not in choices:
             raise ValueError
-        return text
+        return text.lower()
     return parse
 
 
 def _integer(low: int, high: int) -> Callable[[str], int]:
     def parse(text: str) -> int:
-        try:
-            number = int(text)
-        except ValueError:
-            raise ValueError("not a whole number") from None
+        number = _whole_number(text, "not a whole number")
         if not low <= number <= high:
             raise ValueError(f"outside {low}..{high}")
         return number
     return parse
+
+
+def _whole_number(text: str, otherwise: str) -> int:
+    if not re.fullmatch("[+-]?[0-9]{1,300}", text):         # int() takes other scripts' digits and underscores, too
+        raise ValueError(otherwise)
+    return int(text)
 
 
 def _name(text: str) -> str:
@@ -94,21 +99,20 @@ def _name(text: str) -> str:
 
 
 def _gigabytes(text: str) -> int | None:
-    if text == "auto":
+    if text.lower() == "auto":
         return None
-    try:
-        size = float(text)
-    except ValueError:
-        raise ValueError("not a number") from None
-    if not 0 < size <= 65536:
-        raise ValueError("outside 0..65536")
+    if not re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", text):
+        raise ValueError("not a number")
+    size = float(text)
+    if not 0.001 <= size <= 65536:
+        raise ValueError("outside 0.001..65536")
     return int(size * 2**30)
 
 
 def _shims(text: str) -> tuple[str, ...]:
-    if text == "none":
-        return ()
-    names = tuple(dict.fromkeys(part.strip() for part in text.split(",")))
+    if text.lower() in ("none", "all"):
+        return SHIMS if text.lower() == "all" else ()
+    names = tuple(dict.fromkeys(part.strip().lower() for part in text.split(",")))
     unknown = [name for name in names if name not in SHIMS]
     if unknown:
         raise ValueError(f"unknown: {', '.join(map(repr, unknown))}")
@@ -121,7 +125,7 @@ class Checks:
 
 
 def _checks(text: str) -> Checks:
-    names = [] if text == "none" else [part.strip() for part in text.split(",")]
+    names = [] if text.lower() == "none" else [part.strip().lower() for part in text.split(",")]
     unknown = [name for name in names if name not in Checks.__dataclass_fields__]
     if unknown:
         raise ValueError(f"there is no check {', '.join(map(repr, unknown))}")
@@ -130,14 +134,13 @@ def _checks(text: str) -> Checks:
 
 def _devices(text: str) -> tuple[int, ...] | None:
     """'0,2,4-6' -> (0, 2, 4, 5, 6); 'all' -> None. Order is kept: the first one becomes npu:0."""
-    if text == "all":
+    if text.lower() == "all":
         return None
     numbers = []
     for part in text.split(","):
         first, dash, last = part.strip().partition("-")
-        if not first.isdigit() or (dash and not last.isdigit()):
-            raise ValueError(f"not a device number: {part.strip()!r}")
-        begin, end = int(first), int(last if dash else first)
+        begin = _whole_number(first, f"not a device number: {part.strip()!r}")
+        end = _whole_number(last, f"not a device number: {part.strip()!r}") if dash else begin
         if begin > end:
             raise ValueError(f"the range {part.strip()!r} ends before it begins")
         if end >= MAX_DEVICES:
@@ -150,28 +153,38 @@ def _devices(text: str) -> tuple[int, ...] | None:
 
 def _capability(text: str) -> tuple[int, int] | None:
     """'9.0' or '9,0' -> (9, 0)."""
-    if text == "none":
+    if text.lower() == "none":
         return None
-    parts = text.replace(".", ",").split(",")
-    if len(parts) != 2 or not all(part.strip().isdigit() for part in parts):
+    found = re.fullmatch(r"([0-9]{1,9})\s*[.,]\s*([0-9]{1,9})", text)
+    if found is None:
         raise ValueError
-    return int(parts[0]), int(parts[1])
+    return int(found[1]), int(found[2])
 
 
 def _command(text: str) -> str | None:
-    return (os.environ.get("CXX", "").strip() or None) if text == "auto" else text
+    chosen = (os.environ.get("CXX", "").strip() or None) if text.lower() == "auto" else text
+    if chosen is not None:
+        try:
+            shlex.split(chosen)
+        except ValueError as error:
+            raise ValueError(f"{chosen!r} cannot be split into words: {error}") from None
+    return chosen
 
 
 def _folder(text: str) -> Path:
-    return Path(text).expanduser()
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:                # a ~ that means nobody's folder
+        raise ValueError("there is no such user") from None
 
 
 def _folder_or_none(text: str) -> Path | None:
-    if text == "none":
+    if text.lower() == "none":
         return None
-    if not Path(text).is_dir():
+    folder = _folder(text)
+    if not os.path.isdir(folder):           # which, unlike Path.is_dir, has no text that it raises for
         raise ValueError("not a folder")
-    return Path(text).absolute()
+    return folder.absolute()
 
 
 _variable("ASCEND_SIM_BACKEND", "ascend", _name, "ascend, torch, cuda, cuda:sm90, cuda:sm100, or the name of an installed plug-in (entry-point group ascend_sim.backends)",
@@ -186,7 +199,7 @@ _variable("ASCEND_SIM_DEVICES", "8", _integer(1, MAX_DEVICES), f"1 to {MAX_DEVIC
           "how many devices the machine appears to have")
 _variable("ASCEND_RT_VISIBLE_DEVICES", "all", _devices, "all, or numbers and ranges below ASCEND_SIM_DEVICES, e.g. 0,2,4-6",
           "which of those devices the process sees; the first listed becomes npu:0")
-_variable("ASCEND_SIM_HBM_GB", "auto", _gigabytes, "auto (the chip's own size) or a number of GiB, e.g. 16 or 0.5",
+_variable("ASCEND_SIM_HBM_GB", "auto", _gigabytes, "auto (the chip's own size) or a number of GiB from 0.001 to 65536, e.g. 16 or 0.5",
           "memory of each emulated device")
 _variable("ASCEND_SIM_THREADS", "0", _integer(0, 4096), "0 (one for each usable CPU) to 4096",
           "host threads that run the emulated cores; never changes results")
@@ -194,7 +207,7 @@ _variable("ASCEND_SIM_HOST_ISA", "auto", _one_of(*HOST_ISAS), ", ".join(HOST_ISA
           "host SIMD level; a level that this CPU lacks is an error")
 _variable("ASCEND_SIM_CHECK", "none", _checks, "none or memory",
           "memory: kernels given as text report accesses out of range and undefined data that leaves UB")
-_variable("ASCEND_SIM_SHIMS", "none", _shims, "none, or a list of " + ", ".join(SHIMS),
+_variable("ASCEND_SIM_SHIMS", "none", _shims, "none, all, or a list of " + ", ".join(SHIMS),
           "stand-ins for what existing code imports or looks for; toolkit brings torch_npu and davinci")
 _variable("ASCEND_SIM_CACHE_DIR", "~/.cache/ascend-sim", _folder, "a folder",
           "where kernels compiled at run time are kept")

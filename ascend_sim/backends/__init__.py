@@ -105,16 +105,19 @@ def _package(name: str):
     base, colon, chosen = name.partition(":")
     packages = _packages()
     if base not in packages:
-        raise ValueError(
-            f"backend {name!r} is not known; known: {', '.join(sorted(packages))}. It comes from ASCEND_SIM_BACKEND or "
-            "ascend_sim.backends.use(); plug-ins are entry points in the group ascend_sim.backends."
-        )
+        raise ValueError(f"{_said(name)} is not known; known: {', '.join(sorted(packages))}. Plug-ins are entry points in the group ascend_sim.backends.")
     module = importlib.import_module(packages[base])
     options = getattr(module, "OPTIONS", ())
     if colon and chosen not in options:
         accepted = ", ".join(f"{base}:{known}" for known in options) or "none"
-        raise ValueError(f"backend {name!r}: {base} has no option {chosen!r}; known: {accepted}.")
+        raise ValueError(f"{_said(name)}: {base} has no option {chosen!r}; known: {accepted}.")
     return module
+
+
+def _said(name: str) -> str:
+    """A name and where it comes from, as messages begin."""
+    from_environment = _override is None and name == config.backend()
+    return f"ASCEND_SIM_BACKEND={name!r}" if from_environment else f"ascend_sim.backends.use: backend {name!r}"
 
 
 def operation(library: str, stem: str, function: str):

@@ -5,10 +5,13 @@ A constant is a table `{ value, unit, source, confidence, ... }`; a file may say
 `load("950PR_9579")` returns a Chip: its constants as written, and as the flat numbers that the C++ side takes.
 """
 
+import contextlib
 import tomllib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from ascend_sim import config
 
 CONFIDENCE = ("stated", "measured", "inferred", "assumed")
 _KEYS = {"value", "unit", "source", "confidence", "also", "from", "note", "calibrated_on"}
@@ -39,14 +42,31 @@ def names() -> list[str]:
     return sorted(_index())
 
 
-@cache
 def load(name: str) -> Chip:
     """A bin by name, or a file of one's own by path (ends in .toml).
 
-    Raises: ValueError for an unknown name and for files that break the rules above; all faults of a file are listed together.
+    Raises: ValueError for an unknown name and for files that break the rules above; all faults of a file are listed together. TypeError
+    for what is no str.
     """
+    if not isinstance(name, str):
+        raise TypeError(f"ascend_sim.chips.load: name is {name!r}; expected a str: one of {', '.join(names())}, or the path of a .toml file.")
+    return _load(name)
+
+
+def chosen() -> Chip:
+    """The bin that ASCEND_SIM_CHIP names. Raises: ValueError that says so."""
+    try:
+        return _load(config.chip())
+    except ValueError as error:
+        raise ValueError(f"ASCEND_SIM_CHIP={config.chip()!r} cannot be used: {error}") from None
+
+
+@cache
+def _load(name: str) -> Chip:
     if name.endswith(".toml"):
-        path = Path(name).expanduser()
+        path = Path(name)
+        with contextlib.suppress(RuntimeError):         # a ~ that means nobody's folder
+            path = path.expanduser()
         if not path.is_file():
             raise ValueError(f"chip file {name!r} does not exist.")
         return Chip(path.stem, _constants(path))
@@ -70,7 +90,10 @@ def _index() -> dict[str, Path]:
 
 
 def _constants(path: Path, inheritors: tuple[Path, ...] = ()) -> dict[str, dict]:
-    tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, OSError) as error:              # not TOML, not UTF-8, not to be read
+        raise ValueError(f"chip file {path.name}: {error}.") from None
     tables.pop("names", None)
     base_name = tables.pop("inherit", None)
     faults: list[str] = []

@@ -10,13 +10,11 @@ from ascend_sim import backends, chips, config
 from ascend_sim.cli.text import Refused
 from ascend_sim.compat._torch_npu import FOLDER as STAND_INS
 
-ALL_SHIMS = ",".join(config.SHIMS)
-
 
 def add_arguments(parser: argparse.ArgumentParser, shims_default: str) -> None:
     accepted = {name: variable.accepted for name, variable in config.VARIABLES.items()}
     group = parser.add_argument_group("settings for the script and its children")
-    group.add_argument("--shims", metavar="LIST", help=f"all, none, or a list of {', '.join(config.SHIMS)} (default: {shims_default})")
+    group.add_argument("--shims", metavar="LIST", help=f"ASCEND_SIM_SHIMS: {accepted['ASCEND_SIM_SHIMS']} (default: {shims_default})")
     group.add_argument("--backend", metavar="NAME", help=f"ASCEND_SIM_BACKEND: {accepted['ASCEND_SIM_BACKEND']}")
     group.add_argument("--mode", metavar="MODE", help=f"ASCEND_SIM_MODE: {accepted['ASCEND_SIM_MODE']}")
     group.add_argument("--chip", metavar="NAME", help="ASCEND_SIM_CHIP: a bin such as 950PR_9579, or the path of a chip file")
@@ -49,7 +47,7 @@ def environment(arguments: argparse.Namespace, default_shims: str | None) -> dic
 
     Raises: Refused that names every setting that is not accepted.
     """
-    shims = ALL_SHIMS if arguments.shims == "all" else arguments.shims
+    shims = arguments.shims
     if shims is None and not config.foreign("ASCEND_SIM_SHIMS").strip():
         shims = default_shims
     chosen = {"ASCEND_SIM_SHIMS": shims, "ASCEND_SIM_BACKEND": arguments.backend, "ASCEND_SIM_MODE": arguments.mode, "ASCEND_SIM_CHIP": arguments.chip,

@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> int:
     """Does not return: the interpreter for the script takes this process's place, so that nothing of ours is between the script and its caller."""
     command = launching.command(arguments)
-    environment = launching.environment(arguments, launching.ALL_SHIMS)
+    environment = launching.environment(arguments, "all")
     reason = launching.why_import_torch_brings_no_npu(environment)
     if reason and config.value("ASCEND_SIM_SHIMS", environment):
         print(f"ascend-sim run: {reason}: shims are loaded only once the script imports ascend_sim.npu.", file=sys.stderr)

@@ -41,9 +41,14 @@ def compile(source: str | Path, name: str | None = None, cores: str | None = Non
     data_independent: no address, branch or instruction depends on what tensors hold, so that timing mode may skip the arithmetic
     Cost: 0.3 to 2 s of the host for new text, under 10 ms for text that was compiled before with the same headers, compiler and options.
     Raises: CompileError with the compiler's messages, in lines of `source`; ValueError for a kernel that the text does not have;
-    RuntimeError if there is no suitable compiler or the cache cannot be written.
+    TypeError and ValueError for other wrong arguments; RuntimeError if there is no suitable compiler or the cache cannot be written.
     """
-    text, file_name = _read(source)
+    text, file_name = _read("jit.compile", source)
+    include_dirs, flags = _options("jit.compile", include_dirs, flags, data_independent)
+    if name is not None and not isinstance(name, str):
+        raise TypeError(f"jit.compile: name is {name!r}; expected a str, or None if the text has one kernel.")
+    if cores is not None and cores not in CORES:
+        raise ValueError(f"jit.compile: cores is {cores!r}; accepted: {', '.join(CORES)}, or None if the text says it.")
     declared = kernels_in(text)
     if name is None:
         if len(declared) != 1:
@@ -55,10 +60,7 @@ def compile(source: str | Path, name: str | None = None, cores: str | None = Non
     if cores is None and name not in declared:
         raise ValueError(f"jit.compile: no kernel {name!r} is declared with __cube__, __vector__ or __mix__(1, 2); the text has "
                          f"{', '.join(declared) or 'none'}. Correct the name, or say cores='cube', 'vector' or 'mix'.")
-    chosen = cores or declared[name]
-    if chosen not in CORES:
-        raise ValueError(f"jit.compile: cores is {chosen!r}; accepted: {', '.join(CORES)}.")
-    return _build(text, file_name, {name: chosen}, include_dirs, flags, data_independent)[name]
+    return _build(text, file_name, {name: cores or declared[name]}, include_dirs, flags, data_independent)[name]
 
 
 def compile_all(source: str | Path, kernels: Mapping[str, str] | None = None, *, include_dirs: Iterable[str | Path] = (), flags: Iterable[str] = (),
@@ -67,15 +69,55 @@ def compile_all(source: str | Path, kernels: Mapping[str, str] | None = None, *,
 
     kernels: {name: cores} for what the text declares by macros; None finds those written out    other arguments: as of compile()
     """
-    text, file_name = _read(source)
+    text, file_name = _read("jit.compile_all", source)
+    include_dirs, flags = _options("jit.compile_all", include_dirs, flags, data_independent)
+    if kernels is not None:
+        _check_kernels(kernels)
     declared = kernels_in(text) if kernels is None else kernels
     if not declared:
         raise ValueError(f"jit.compile_all: the text declares no kernel; expected e.g. {_EXAMPLE}.")
     return _build(text, file_name, declared, include_dirs, flags, data_independent)
 
 
-def _read(source: str | Path) -> tuple[str, str | None]:
-    return (source.read_text(), f"{source.stem}.cpp") if isinstance(source, Path) else (source, None)
+def _read(function: str, source: str | Path) -> tuple[str, str | None]:
+    """The text, and what to call its file if it has a name."""
+    if not isinstance(source, str | Path):
+        raise TypeError(f"{function}: source is {source!r}; expected C++ text (a str), or the Path of a file.")
+    try:
+        text = source.read_text(encoding="utf-8") if isinstance(source, Path) else source
+        text.encode()
+    except UnicodeError as error:
+        raise ValueError(f"{function}: source{f' {source}' if isinstance(source, Path) else ''} is not text in UTF-8: {error}.") from None
+    return text, f"{source.stem}.cpp" if isinstance(source, Path) else None
+
+
+def _options(function: str, include_dirs, flags, data_independent) -> tuple[list[Path], list[str]]:
+    folders = [Path(folder) for folder in _listed(function, "include_dirs", include_dirs, str | Path, "folders")]
+    for folder in folders:
+        if not folder.is_dir():
+            raise ValueError(f"{function}: include_dirs has {str(folder)!r}, which is not a folder.")
+    words = _listed(function, "flags", flags, str, "compiler options")
+    if not isinstance(data_independent, bool):
+        raise TypeError(f"{function}: data_independent is {data_independent!r}; expected True or False.")
+    return folders, words
+
+
+def _listed(function: str, name: str, value, kind, what: str) -> list:
+    """A str is refused: it would be taken letter by letter."""
+    items = None if isinstance(value, str | bytes | Path | Mapping) or not isinstance(value, Iterable) else list(value)
+    if items is None or not all(isinstance(item, kind) for item in items):
+        raise TypeError(f"{function}: {name} is {value!r}; expected a list of {what}, each {'a str' if kind is str else 'a str or Path'}.")
+    return items
+
+
+def _check_kernels(kernels) -> None:
+    if not isinstance(kernels, Mapping) or not all(isinstance(name, str) for name in kernels):
+        raise TypeError(f"jit.compile_all: kernels is {kernels!r}; expected a dict of name to cores, or None for those that the text declares.")
+    for name, cores in kernels.items():
+        if not _IDENTIFIER.fullmatch(name):
+            raise ValueError(f"jit.compile_all: kernels has the name {name!r}; expected a C++ identifier.")
+        if cores not in CORES:
+            raise ValueError(f"jit.compile_all: kernels has {name!r} for cores {cores!r}; accepted: {', '.join(CORES)}.")
 
 
 def kernels_in(source: str) -> dict[str, str]:

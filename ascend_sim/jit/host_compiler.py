@@ -73,7 +73,7 @@ def find() -> Compiler:
             return compiler
         found.append(f"{command[0]}: {compiler}")
     raise RuntimeError(f"ascend_sim.jit: a kernel given as text needs g++ {OLDEST['gcc']} or newer, or clang++ {OLDEST['clang']} or newer. "
-                       f"{'; '.join(found)}. {HOW_TO_GET_ONE}")
+                       f"{f'ASCEND_SIM_CXX or CXX says {chosen!r}. ' if chosen else ''}{'; '.join(found)}. {HOW_TO_GET_ONE}")
 
 
 class _Unusable(Exception):
@@ -132,7 +132,7 @@ def _level_of_library() -> str:
     chosen = config.host_isa()
     reason = ctypes.create_string_buffer(200)
     if chosen != "auto" and not library.ascend_host_set_level(chosen.encode(), reason, len(reason)):
-        raise RuntimeError(f"ASCEND_SIM_HOST_ISA={chosen}: {reason.value.decode()}")
+        raise ValueError(f"ASCEND_SIM_HOST_ISA={chosen!r} cannot be used: {reason.value.decode()}, auto.")
     library.ascend_host_level.restype = ctypes.c_char_p
     return library.ascend_host_level().decode()
 

@@ -2,6 +2,7 @@
 """How is a compiled kernel launched? Arguments are checked against its C++ parameters and packed (csrc/isa/kernel_entry.h)."""
 
 import ctypes
+import operator
 import struct
 from collections.abc import Callable
 
@@ -43,12 +44,18 @@ class Kernel:
         return f"<kernel {self.name}({', '.join(self.signature)}) for {self.cores} cores>"
 
     def __getitem__(self, blocks: int) -> Callable[..., None]:
-        if isinstance(blocks, bool) or not isinstance(blocks, int) or not 1 <= blocks < 2**31:
-            raise ValueError(f"{self.name}: {blocks!r} blocks; expected a whole number from 1.")
+        try:
+            number = None if isinstance(blocks, bool) else operator.index(blocks)
+        except TypeError:
+            number = None
+        if number is None:
+            raise TypeError(f"{self.name}: blocks is {blocks!r}; expected a whole number: kernel[blocks](arguments).")
+        if not 1 <= number < 2**31:
+            raise ValueError(f"{self.name}: {number} blocks; expected 1 to {2**31 - 1}.")
 
         def run(*arguments, stream=None) -> None:
             """stream: a torch.npu.Stream; None is the current one."""
-            self._launch(blocks, arguments, stream)
+            self._launch(number, arguments, stream)
         return run
 
     def _launch(self, blocks: int, arguments: tuple, stream) -> None:
@@ -56,13 +63,20 @@ class Kernel:
         if len(arguments) != len(self.signature):
             raise TypeError(f"{self.name}: {len(arguments)} arguments; it has {len(self.signature)} parameters: ({', '.join(self.signature)}).")
         device = self._device(arguments)
+        if stream is None:
+            stream = torch.npu.current_stream(device)
+        elif not isinstance(stream, torch.Stream) or stream.device.type != "npu":
+            raise TypeError(f"{self.name}: stream is {_described(stream)}; expected a torch.npu.Stream, or None for the current one.")
+        if stream.device_index != device:
+            if any(isinstance(argument, torch.Tensor) for argument in arguments):
+                raise ValueError(f"{self.name}: stream is one of npu:{stream.device_index}, and the tensors are on npu:{device}; expected one device.")
+            device = stream.device_index
         packed = b""
         for number, (parameter, argument) in enumerate(zip(self.signature, arguments, strict=True), 1):
             data, alignment = _pack(f"{self.name}: argument {number}", parameter, argument)
             alignment = max(alignment, 4)
             packed += bytes(-len(packed) % alignment) + data + bytes(-len(data) % 4 if len(data) < 4 else 0)
-        stream_id = (stream or torch.npu.current_stream(device)).stream_id
-        _C.launch_entry(self.entry, self.name, self.cores, device, stream_id, blocks, packed, self.data_independent)
+        _C.launch_entry(self.entry, self.name, self.cores, device, stream.stream_id, blocks, packed, self.data_independent)
 
     def _device(self, arguments: tuple) -> int:
         devices = {argument.device for argument in arguments if isinstance(argument, torch.Tensor)}
@@ -86,14 +100,14 @@ def _pack(which: str, parameter: str, argument) -> tuple[bytes, int]:
     if isinstance(argument, torch.Tensor):
         raise TypeError(f"{which} is a tensor; the parameter is {parameter}: expected a number (tensor.item() reads one).")
     if parameter == "bool":
-        if argument not in (0, 1):
+        if not isinstance(argument, int | float) or argument not in (0, 1):
             raise TypeError(f"{which} is {argument!r}; the parameter is bool: expected True or False.")
         return struct.pack("<i", bool(argument)), 4
     if parameter in _INTEGERS:
         name, code, bits = _INTEGERS[parameter]
         try:
-            number = argument.__index__()
-        except AttributeError:
+            number = operator.index(argument)
+        except TypeError:
             raise TypeError(f"{which} is {argument!r}; the parameter is {name}: expected a whole number.") from None
         try:
             return struct.pack(f"<{code}", number), bits // 8
@@ -102,9 +116,13 @@ def _pack(which: str, parameter: str, argument) -> tuple[bytes, int]:
             raise ValueError(f"{which} is {number}; the parameter is {name}: expected {low} to {high}.") from None
     if parameter in _FLOATS or parameter in _ROUNDED:
         try:
-            number = float(argument)
+            number = None if isinstance(argument, str | bytes | bytearray) else float(argument)     # which read numbers from text
         except (TypeError, ValueError):
-            raise TypeError(f"{which} is {argument!r}; the parameter is {parameter}: expected a number.") from None
+            number = None
+        except OverflowError:           # a whole number beyond fp64: infinity, as what is beyond fp32 below
+            number = float("inf") if argument > 0 else float("-inf")
+        if number is None:
+            raise TypeError(f"{which} is {argument!r}; the parameter is {parameter}: expected a number.")
         return _rounded(parameter, number)
     raise TypeError(f"{which}: parameters of type {parameter} cannot be passed by value.")
 

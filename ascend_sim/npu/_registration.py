@@ -54,8 +54,8 @@ def _start_trace() -> None:
 
 def chip():
     """The description of the emulated chip, ASCEND_SIM_CHIP."""
-    from ascend_sim import chips, config
-    return chips.load(config.chip())
+    from ascend_sim import chips
+    return chips.chosen()
 
 
 def configure() -> None:
@@ -69,7 +69,10 @@ def configure() -> None:
     _C.set_threads(config.threads())
     _C.set_launch_timeout(config.launch_timeout_s())
     if config.host_isa() != "auto":
-        _C.set_host_isa(config.host_isa())
+        try:
+            _C.set_host_isa(config.host_isa())
+        except ValueError as error:
+            raise ValueError(f"ASCEND_SIM_HOST_ISA={config.host_isa()!r} cannot be used: {error}, auto.") from None
     _C.set_mode(modes.get())             # ascend_sim.mode may have been called before any device was used
     _C.configure(len(config.devices()), config.hbm_bytes() or emulated.hbm_bytes)
 

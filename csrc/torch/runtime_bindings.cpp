@@ -196,7 +196,7 @@ void bind_runtime(py::module_& module) {
     module.def("set_launch_timeout", set_launch_timeout, py::arg("seconds"));
     module.def("set_host_isa", [](const std::string& name) {
         std::string reason;
-        if (!host::set_level(name.c_str(), &reason)) throw std::invalid_argument("set_host_isa: " + reason);
+        if (!host::set_level(name.c_str(), &reason)) throw std::invalid_argument(reason);
     }, py::arg("name"));
     module.def("host_isa", [] { return std::string(host::level_name(host::level())); });
 }

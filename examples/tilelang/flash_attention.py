@@ -26,7 +26,7 @@ import math
 import tilelang
 import tilelang.ascend.language as T
 import torch
-from harness import parse, report
+from harness import SizeError, expect, main, multiples, report
 from tilelang.layout import make_ascend_compact_nz_layout
 
 CORES = 32
@@ -43,10 +43,11 @@ def attention(heads, queries, keys, dim=128, causal=False, cores=CORES):
 
     causal: query i sees the keys up to i + keys - queries; keys >= queries then.
     """
-    if dim not in (64, 128):
-        raise ValueError(f"attention: dim is {dim}; expected 64 or 128")
+    expect("attention", heads=(heads, multiples()), queries=(queries, multiples()), keys=(keys, multiples()), dim=(dim, range(64, 129, 64)))
+    if causal not in (0, 1):
+        raise SizeError(f"attention: causal is {causal!r}; expected 0 or 1")
     if causal and keys < queries:
-        raise ValueError(f"attention: {queries} queries and {keys} keys; causal needs keys >= queries, so that each query sees a key")
+        raise SizeError(f"attention: {queries} queries and {keys} keys; causal needs keys >= queries, so that each query sees a key")
     tiles_q = -(-queries // BLOCK)
     scale = 1.0 / math.sqrt(dim)
     shift = keys - queries
@@ -172,9 +173,9 @@ def reference(q, k, v, causal):
 
 
 def check(heads, queries, keys, dim=128, causal=False, trace=None, **options):
+    kernel = attention(heads, queries, keys, dim, bool(causal) if causal in (0, 1) else causal, **options)
     torch.manual_seed(0)
     q, k, v = (torch.randn(heads, length, dim).bfloat16() for length in (queries, keys, keys))
-    kernel = attention(heads, queries, keys, dim, causal, **options)
     # Rows after the last head are NaN: nothing may read them.
     on_device = [torch.cat((x, torch.full_like(x[:1], float("nan")))).npu()[:heads] for x in (q, k, v)]
     pairs = queries * keys - (queries * (queries - 1) // 2 if causal else 0)    # of a query and a key that it sees
@@ -183,5 +184,4 @@ def check(heads, queries, keys, dim=128, causal=False, trace=None, **options):
 
 
 if __name__ == "__main__":
-    chosen = parse(__doc__, heads=4, queries=512, keys=512, causal=0)
-    check(chosen.heads, chosen.queries, chosen.keys, causal=bool(chosen.causal), trace=chosen.trace)
+    main(__doc__, check, heads=4, queries=512, keys=512, causal=0)

@@ -10,15 +10,17 @@ multiplying by its inverse is exact, so the codes are those of a division.
 import tilelang
 import tilelang.ascend.language as T
 import torch
-from harness import parse, report
+from harness import expect, main, multiples, report
 
 CORES = 64
 LANES = 64
 GROUP = 32
+MOST_COLS = 16384       # what UB holds
 
 
 @tilelang.jit(target="ascend", out_idx=[1, 2])
 def fp8_cast(rows, cols, batch=4, cores=CORES):
+    expect("fp8_cast", rows=(rows, multiples()), cols=(cols, multiples(LANES, MOST_COLS)))
     groups = cols // GROUP
 
     @T.prim_func
@@ -65,9 +67,9 @@ def reference(x):
 
 
 def check(rows, cols, trace=None, **options):
+    kernel = fp8_cast(rows, cols, **options)
     torch.manual_seed(0)
     x = (torch.randn(rows, cols) * torch.logspace(-6, 3, rows).unsqueeze(1)).bfloat16()
-    kernel = fp8_cast(rows, cols, **options)
     device_x = x.npu()
     want, want_scale = reference(x)
     scales = []
@@ -83,5 +85,4 @@ def check(rows, cols, trace=None, **options):
 
 
 if __name__ == "__main__":
-    chosen = parse(__doc__, rows=512, cols=7168)
-    check(chosen.rows, chosen.cols, chosen.trace)
+    main(__doc__, check, rows=512, cols=7168)

@@ -10,7 +10,7 @@ other, and multiplies on while they clamp and store. TileLang's scheduler finds 
 import tilelang
 import tilelang.ascend.language as T
 import torch
-from harness import parse, report
+from harness import expect, main, multiples, report
 
 CORES = 32
 LANES = 64                              # fp32 in a vector register
@@ -18,6 +18,7 @@ LANES = 64                              # fp32 in a vector register
 
 @tilelang.jit(target="ascend", out_idx=[2])
 def gemm_relu(m, n, k, block_m=128, block_n=64, block_k=64, cores=CORES):
+    expect("gemm_relu", m=(m, multiples()), n=(n, multiples(block_n)), k=(k, multiples(block_k)))
     tiles_m, tiles_n = -(-m // block_m), n // block_n
 
     @T.prim_func
@@ -45,14 +46,13 @@ def gemm_relu(m, n, k, block_m=128, block_n=64, block_k=64, cores=CORES):
 
 
 def check(m, n, k, trace=None, **tile):
+    kernel = gemm_relu(m, n, k, **tile)
     torch.manual_seed(0)
     a, b = torch.randn(m, k).bfloat16(), torch.randn(n, k).bfloat16()
-    kernel = gemm_relu(m, n, k, **tile)
     device_a, device_b = a.npu(), b.npu()
     want = (a.double() @ b.double().T).clamp(min=0)
     return report(f"gemm_relu {m}x{n}x{k}", lambda: kernel(device_a, device_b), want, 1e-5, trace, flops=2.0 * m * n * k)
 
 
 if __name__ == "__main__":
-    chosen = parse(__doc__, m=256, n=2048, k=1024)
-    check(chosen.m, chosen.n, chosen.k, chosen.trace)
+    main(__doc__, check, m=256, n=2048, k=1024)

@@ -1,19 +1,43 @@
 # SPDX-License-Identifier: MIT
-"""What every TileLang example does around its kernel: run it under a profile, compare, print error and simulated time."""
+"""What every TileLang example does around its kernel: read sizes, run it under a profile, compare, print error and simulated time."""
 
 import argparse
+from collections.abc import Callable
+from pathlib import Path
 
 import ascend_sim
 import ascend_sim.tilelang  # noqa: F401  before tilelang compiles its first kernel
 
 
-def parse(description: str, **sizes: int) -> argparse.Namespace:
-    """--name N for each size, and --trace FILE for a timeline."""
-    parser = argparse.ArgumentParser(description=description.splitlines()[0])
+class SizeError(ValueError):
+    """A size that a kernel is not written for."""
+
+
+def expect(kernel: str, **sizes: tuple[int, range]) -> None:
+    """Raises SizeError unless each size is in its range, which names the multiples that the kernel takes."""
+    faults = [f"{name} is {size!r}; expected {accepted.start} to {accepted[-1]}" + (f", a multiple of {accepted.step}" if accepted.step > 1 else "")
+              for name, (size, accepted) in sizes.items() if type(size) is not int or size not in accepted]
+    if faults:
+        raise SizeError(f"{kernel}: {'; '.join(faults)}")
+
+
+def multiples(step: int = 1, most: int = 2**20) -> range:
+    return range(step, most + 1, step)
+
+
+def main(description: str, check: Callable, **sizes: int) -> None:
+    """The command line: --name N for each size, and --trace FILE for a timeline. A size that the kernel does not take is a usage error."""
+    parser = argparse.ArgumentParser(description=description.splitlines()[0], allow_abbrev=False)
     for name, default in sizes.items():
         parser.add_argument(f"--{name}", type=int, default=default, help=f"default {default}")
     parser.add_argument("--trace", metavar="FILE", help="write the timeline there, for https://ui.perfetto.dev")
-    return parser.parse_args()
+    chosen = vars(parser.parse_args())
+    if chosen["trace"] and not Path(chosen["trace"]).absolute().parent.is_dir():
+        parser.error(f"--trace is {chosen['trace']}, in a folder that does not exist")
+    try:
+        check(**chosen)
+    except SizeError as error:
+        parser.error(str(error))
 
 
 def report(name: str, run, want, tolerance: float, trace: str | None = None, flops: float = 0.0, moved_bytes: float = 0.0):

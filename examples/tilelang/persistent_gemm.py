@@ -10,13 +10,14 @@ cost least, and unit flags let the next tile's multiplications follow FIX block 
 import tilelang
 import tilelang.ascend.language as T
 import torch
-from harness import parse, report
+from harness import expect, main, multiples, report
 
 CORES = 32
 
 
 @tilelang.jit(target="ascend", out_idx=[2])
 def gemm(m, n, k, block_m=256, block_n=256, block_k=128, stages=2, cores=CORES):
+    expect("persistent_gemm", m=(m, multiples(block_m)), n=(n, multiples(block_n)), k=(k, multiples(block_k)))
     tiles_m, tiles_n, steps = m // block_m, n // block_n, k // block_k
 
     @T.prim_func
@@ -39,14 +40,13 @@ def gemm(m, n, k, block_m=256, block_n=256, block_k=128, stages=2, cores=CORES):
 
 
 def check(m, n, k, trace=None, **tile):
+    kernel = gemm(m, n, k, **tile)
     torch.manual_seed(0)
     a, b = torch.randn(m, k).bfloat16(), torch.randn(n, k).bfloat16()
-    kernel = gemm(m, n, k, **tile)
     device_a, device_b = a.npu(), b.npu()
     want = a.float() @ b.float().T
     return report(f"persistent_gemm {m}x{n}x{k}", lambda: kernel(device_a, device_b), want, 2**-8, trace, flops=2.0 * m * n * k)
 
 
 if __name__ == "__main__":
-    chosen = parse(__doc__, m=1024, n=1792, k=2048)
-    check(chosen.m, chosen.n, chosen.k, chosen.trace)
+    main(__doc__, check, m=1024, n=1792, k=2048)

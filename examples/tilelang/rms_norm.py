@@ -7,15 +7,18 @@
 import tilelang
 import tilelang.ascend.language as T
 import torch
-from harness import parse, report
+from harness import expect, main, multiples, report
 
 CORES = 64                              # vector cores: two to each AI core
 LANES = 64
 EPS = 1e-6
+MOST_COLS = 32768       # what UB holds
 
 
 @tilelang.jit(target="ascend", out_idx=[2])
 def rms_norm(rows, cols, cores=CORES):
+    expect("rms_norm", rows=(rows, multiples()), cols=(cols, multiples(LANES, MOST_COLS)))
+
     @T.prim_func
     def rms_norm(X: T.Tensor((rows, cols), "bfloat16"), W: T.Tensor((cols,), "bfloat16"), Y: T.Tensor((rows, cols), "bfloat16")):
         with T.Kernel(cores) as core:
@@ -46,9 +49,9 @@ def rms_norm(rows, cols, cores=CORES):
 
 
 def check(rows, cols, trace=None, **options):
+    kernel = rms_norm(rows, cols, **options)
     torch.manual_seed(0)
     x, w = torch.randn(rows, cols).bfloat16() * 3, torch.randn(cols).bfloat16()
-    kernel = rms_norm(rows, cols, **options)
     device_x, device_w = x.npu(), w.npu()
     wide = x.double()
     want = wide / (wide.square().mean(dim=1, keepdim=True) + EPS).sqrt() * w.double()
@@ -56,5 +59,4 @@ def check(rows, cols, trace=None, **options):
 
 
 if __name__ == "__main__":
-    chosen = parse(__doc__, rows=512, cols=7168)
-    check(chosen.rows, chosen.cols, chosen.trace)
+    main(__doc__, check, rows=512, cols=7168)

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Does each environment variable accept what docs/env.md says, and refuse the rest by naming it?"""
 
+import os
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -43,7 +47,18 @@ def test_accepts(monkeypatch, name, text, read, expected):
 @pytest.mark.parametrize("name, text, message", [
     ("ASCEND_SIM_STRICT", "maybe", "accepted: 0 or 1"),
     ("ASCEND_SIM_MODE", "fast", "accepted: full, functional, timing"),
-    ("ASCEND_SIM_HBM_GB", "-1", "outside 0..65536"),
+    ("ASCEND_SIM_HBM_GB", "-1", "outside 0.001..65536"),
+    ("ASCEND_SIM_HBM_GB", "nan", "not a number"),
+    ("ASCEND_SIM_HBM_GB", "1e999", "outside 0.001..65536"),
+    ("ASCEND_SIM_HBM_GB", "1e-12", "outside 0.001..65536"),
+    ("ASCEND_SIM_THREADS", "1_0", "not a whole number"),
+    ("ASCEND_SIM_CACHE_DIR", "~nobody-of-this-name/x", "there is no such user"),
+    ("ASCEND_SIM_CXX", "g++ 'x", "cannot be split into words: No closing quotation"),
+    ("ASCEND_RT_VISIBLE_DEVICES", "\u00b2", "not a device number: '\u00b2'"),
+    ("ASCEND_RT_VISIBLE_DEVICES", "1-", "not a device number: '1-'"),
+    ("TORCH_NPU_DEVICE_CAPABILITY", "9.x", "accepted: none, or two whole numbers"),
+    ("ASCEND_SIM_SHIMS", "all,cuda", "unknown: 'all'); accepted: none, all, or a list of torch_npu, cuda, davinci, toolkit"),
+    ("ASCEND_SIM_SHIMS", "torch_npu,", "unknown: ''"),
     ("ASCEND_SIM_HBM_GB", "lots", "not a number"),
     ("ASCEND_SIM_DEVICES", "0", "outside 1..127"),
     ("ASCEND_SIM_DEVICES", "128", "outside 1..127"),
@@ -63,6 +78,51 @@ def test_refuses_and_names_what_is_accepted(monkeypatch, name, text, message):
     with pytest.raises(ValueError) as caught:
         config.value(name)
     assert str(caught.value).startswith(f"{name}={text!r} is not understood") and message in str(caught.value)
+
+
+@pytest.mark.parametrize("name, text, expected", [
+    ("ASCEND_SIM_MODE", " FULL ", "full"), ("ASCEND_SIM_HOST_ISA", "Auto", "auto"), ("ASCEND_SIM_SHIMS", "ALL", config.SHIMS), ("ASCEND_SIM_SHIMS", "None", ()),
+    ("ASCEND_SIM_SHIMS", "Torch_NPU,CUDA", ("torch_npu", "cuda")), ("ASCEND_SIM_CHECK", "MEMORY", config.Checks(memory=True)),
+    ("ASCEND_SIM_STRICT", "TRUE", True), ("ASCEND_SIM_HBM_GB", "AUTO", None), ("ASCEND_RT_VISIBLE_DEVICES", "ALL", None), ("ASCEND_SIM_TRACE", "NONE", None),
+    ("ASCEND_SIM_CXX", "AUTO", None), ("TORCH_NPU_DEVICE_CAPABILITY", "None", None), ("TORCH_NPU_DEVICE_CAPABILITY", " 9 . 0 ", (9, 0)),
+])
+def test_words_may_be_written_in_any_case(monkeypatch, name, text, expected):
+    monkeypatch.setenv(name, text)
+    assert config.value(name) == expected
+
+
+@pytest.mark.parametrize("name", config.VARIABLES)
+def test_a_variable_that_is_empty_or_blank_counts_as_unset(monkeypatch, name):
+    expected = config.value(name)
+    for text in ("", "  ", "\t\n"):
+        monkeypatch.setenv(name, text)
+        assert config.value(name) == expected
+
+
+ANYTHING = {"ASCEND_SIM_BACKEND", "ASCEND_SIM_CHIP", "ASCEND_SIM_CACHE_DIR", "ASCEND_SIM_CXX", "ASCEND_HOME_PATH", "MASTER_ADDR"}     # any text is a name
+
+
+@pytest.mark.parametrize("name", [name for name in config.VARIABLES if name not in ANYTHING])
+@pytest.mark.parametrize("text", ["?!", "-1", "99999999999999999999", "nan", "full,auto", "\u0661", "x" * 100_000])
+def test_nonsense_is_an_error_that_names_variable_value_and_what_is_accepted(monkeypatch, name, text):
+    monkeypatch.setenv(name, text)
+    with pytest.raises(ValueError) as caught:
+        config.value(name)
+    assert str(caught.value).startswith(f"{name}={text!r} is not understood") and f"accepted: {config.VARIABLES[name].accepted}." in str(caught.value)
+
+
+UNUSABLE = {"ASCEND_SIM_HOST_ISA": ("neon" if os.uname().machine == "x86_64" else "avx2", "cannot be used: .* is not supported by this machine; available here: .*portable.*, auto"),
+            "ASCEND_SIM_CHIP": ("950XX", "cannot be used: chip '950XX' is not known; known: 950DT_950x, "),
+            "ASCEND_SIM_BACKEND": ("cudnn", "is not known; known: ascend, cuda, torch")}
+
+
+@pytest.mark.parametrize("name", UNUSABLE)
+def test_what_can_only_be_judged_when_it_is_used_names_its_variable_then(name):
+    text, message = UNUSABLE[name]
+    code = "import ascend_sim.npu, torch, deep_gemm; x = torch.ones(1, 1, dtype=torch.bfloat16, device='npu'); deep_gemm.bf16_gemm_nt(x, x, x.clone())"
+    result = subprocess.run([sys.executable, "-P", "-W", "ignore", "-c", code], capture_output=True, text=True, env=os.environ | {name: text})
+    last = result.stderr.splitlines()[-1]
+    assert result.returncode and re.match(f"ValueError: {name}={text!r} {message}", last), last
 
 
 def test_visible_devices_must_exist(monkeypatch):

@@ -2,7 +2,10 @@
 """Does `ascend-sim bench` find its benchmarks, refuse unknown names, and show simulated beside published time?"""
 
 import json
+import subprocess
+import sys
 
+import ascend_sim
 import pytest
 from ascend_sim import bench, cli
 from ascend_sim.bench import report
@@ -56,3 +59,31 @@ def test_bad_settings_are_refused_first(monkeypatch, capsys):
     monkeypatch.setenv("ASCEND_SIM_HBM_GB", "much")
     assert cli.main(["bench"]) == 2
     assert "ASCEND_SIM_HBM_GB='much'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name, arguments, message", [
+    ("bf16_gemm", ["4096", "-1", "x"], "n is '-1'; expected a whole number from 1 to 2147483647"),
+    ("bf16_gemm", ["0", "1", "1"], "m is '0'; expected a whole number from 1"),
+    ("bf16_gemm", ["1", "2"], "2 arguments (1 2); expected none, m n k"),
+    ("bf16_gemm", ["1", "2", "1.5"], "k is '1.5'"),
+    ("bf16_gemm", ["--fast"], "unrecognized arguments: --fast"),
+    ("fp8_fp4_gemm", ["64", "64", "64", "fp8"], "or m n k and the formats of a and b"),
+    ("fp8_fp4_gemm", ["64", "64", "64", "fp8", "fp5"], "the format of b is 'fp5'; expected fp8 or fp4"),
+    ("fp8_fp4_gemm", ["64", "64", "33", "fp4", "fp4"], "k is 33; expected an even number with fp4"),
+    ("bf16_gemm", ["1000000000", "1000000000", "1000"], "out of memory"),
+])
+def test_a_script_refuses_wrong_arguments_with_a_usage_error(name, arguments, message, monkeypatch, capsys):
+    module = bench.module(f"deep_gemm.{name}")
+    monkeypatch.setattr(sys, "argv", [name, *arguments])
+    before = str(ascend_sim.mode())
+    try:
+        with pytest.raises(SystemExit) as ended:
+            module.main(f"deep_gemm.{name}", module.ROWS, module.own_row, *([module.FORMATS] if "fp4" in name else []))
+    finally:
+        ascend_sim.mode(before)
+    assert ended.value.code == 2 and message in capsys.readouterr().err
+
+
+def test_a_script_measures_a_shape_of_ones_own():
+    result = subprocess.run([sys.executable, "-P", "-m", "ascend_sim.bench.deep_gemm.fp8_fp4_gemm", "64", "64", "64", "fp8", "fp4"], capture_output=True, text=True)
+    assert result.returncode == 0 and "fp8xfp4 64x64x64   simulated" in result.stdout, result.stderr

@@ -25,7 +25,7 @@ def test_options_become_variables_and_the_rest_is_the_scripts(started):
     assert command == [sys.executable, "x.py", "--mode", "1", "-m", "--", "y"]
     chosen = {name: environment[name] for name in config.VARIABLES if name in environment}
     assert chosen == {"ASCEND_SIM_MODE": "timing", "ASCEND_SIM_BACKEND": "cuda:sm90", "ASCEND_SIM_CHIP": "950PR_9579", "ASCEND_SIM_STRICT": "1",
-                      "ASCEND_SIM_CHECK": "memory", "ASCEND_SIM_SHIMS": "torch_npu,cuda,davinci,toolkit"}
+                      "ASCEND_SIM_CHECK": "memory", "ASCEND_SIM_SHIMS": "all"}
 
 
 @pytest.mark.parametrize("arguments, command", [
@@ -42,7 +42,7 @@ def test_what_is_run(started, arguments, command):
 
 
 @pytest.mark.parametrize("variable, option, expected", [
-    (None, [], launching.ALL_SHIMS), ("toolkit", [], "toolkit"), ("toolkit", ["--shims", "all"], launching.ALL_SHIMS),
+    (None, [], "all"), ("toolkit", [], "toolkit"), ("toolkit", ["--shims", "all"], "all"),
     (None, ["--shims", "none"], "none"), (None, ["--shims", "davinci,toolkit"], "davinci,toolkit"),
 ])
 def test_which_shims(started, monkeypatch, variable, option, expected):

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import ascend_sim
+import numpy as np
 import pytest
 import torch
 from ascend_sim import jit
@@ -99,6 +100,8 @@ def test_a_kernel_says_what_it_takes(kernels):
     ({2: 2**31}, ValueError, "argument 3 is 2147483648; the parameter is int32: expected -2147483648 to 2147483647"),
     ({2: 1.0}, TypeError, "argument 3 is 1.0; the parameter is int32: expected a whole number"),
     ({3: "two"}, TypeError, "argument 4 is 'two'; the parameter is f32: expected a number"),
+    ({3: "2"}, TypeError, "argument 4 is '2'; the parameter is f32: expected a number"),
+    ({2: int}, TypeError, "argument 3 is <class 'int'>; the parameter is int32: expected a whole number"),
     ({1: torch.float64}, TypeError, "argument 2 has dtype float64; the parameter is f32*: expected float32"),
     ({1: "cpu"}, ValueError, "a tensor is on cpu; expected npu"),
     ({0: 1.5}, TypeError, "argument 1 is 1.5; the parameter is f32*: expected an npu tensor, None, or an address"),
@@ -118,9 +121,29 @@ def test_refuses_arguments_before_anything_runs(kernels, change, error, message)
 def test_refuses_a_wrong_count_and_a_wrong_grid(kernels):
     with pytest.raises(TypeError, match=re.escape("scale: 1 arguments; it has 4 parameters: (f32*, f32*, i32, f32).")):
         kernels["scale"][1](torch.ones(1).npu())
-    for blocks in (0, -1, 1.0, True):
-        with pytest.raises(ValueError, match=f"scale: {blocks!r} blocks; expected a whole number from 1"):
+    for blocks in (0, -1, 2**31, 10**400):
+        with pytest.raises(ValueError, match=f"scale: {blocks} blocks; expected 1 to 2147483647"):
             kernels["scale"][blocks]
+    for blocks in (1.0, True, None, "4", (4,), torch.nan):
+        with pytest.raises(TypeError, match=re.escape(f"scale: blocks is {blocks!r}; expected a whole number")):
+            kernels["scale"][blocks]
+
+
+@pytest.mark.parametrize("stream, error, message", [
+    (0, TypeError, "stream is 0; expected a torch.npu.Stream"), ("default", TypeError, "stream is 'default'; expected"),
+    (torch.nan, TypeError, "stream is nan; expected"), (1, ValueError, "stream is one of npu:1, and the tensors are on npu:0"),
+])
+def test_refuses_a_wrong_stream(kernels, stream, error, message):
+    y = torch.zeros(64).npu()
+    with pytest.raises(error, match=message):
+        kernels["scale"][1](y, y, 64, 1.0, stream=torch.npu.Stream(device=1) if error is ValueError else stream)
+    assert y.cpu().eq(0).all()
+
+
+def test_numbers_of_numpy_are_numbers_and_whole_numbers_have_no_largest(kernels):
+    x, y = torch.ones(64).npu(), torch.zeros(64).npu()
+    kernels["scale"][np.int64(1)](x, y, np.int32(64), 10**400)
+    assert y.cpu().isposinf().all()
 
 
 # ---- compiling ----------------------------------------------------------------------------------------------------------
@@ -151,6 +174,41 @@ def test_names_and_cores_come_from_the_text():
         jit.compile(KERNELS, "scale", "gpu")
     with pytest.raises(ValueError, match="declares no kernel; expected e.g. extern"):
         jit.compile_all("int x;")
+
+
+@pytest.mark.parametrize("function", [jit.compile, jit.compile_all])
+@pytest.mark.parametrize("arguments, error, message", [
+    ({"source": None}, TypeError, "source is None; expected C++ text (a str), or the Path of a file"),
+    ({"source": b"int x;"}, TypeError, "source is b'int x;'; expected"),
+    ({"source": "\ud800"}, ValueError, "source is not text in UTF-8"),
+    ({"flags": "-O3"}, TypeError, "flags is '-O3'; expected a list of compiler options, each a str"),
+    ({"flags": None}, TypeError, "flags is None; expected a list"),
+    ({"flags": [3]}, TypeError, "flags is [3]; expected a list"),
+    ({"include_dirs": "/usr/include"}, TypeError, "include_dirs is '/usr/include'; expected a list of folders, each a str or Path"),
+    ({"include_dirs": Path("/usr")}, TypeError, "expected a list of folders"),
+    ({"include_dirs": [None]}, TypeError, "include_dirs is [None]; expected a list of folders"),
+    ({"include_dirs": ["/nowhere/at/all"]}, ValueError, "include_dirs has '/nowhere/at/all', which is not a folder"),
+    ({"data_independent": None}, TypeError, "data_independent is None; expected True or False"),
+    ({"data_independent": 1}, TypeError, "data_independent is 1; expected True or False"),
+])
+def test_wrong_arguments_are_refused_by_name(function, arguments, error, message):
+    with pytest.raises(error) as caught:
+        function(**{"source": KERNELS} | arguments)
+    assert str(caught.value).startswith(f"jit.{function.__name__}: ") and message in str(caught.value)
+
+
+@pytest.mark.parametrize("arguments, error, message", [
+    ({"cores": "foo"}, ValueError, "jit.compile: cores is 'foo'; accepted: cube, vector, mix"), ({"cores": ["mix"]}, ValueError, "cores is ['mix']; accepted"),
+    ({"cores": ""}, ValueError, "cores is ''; accepted"), ({"name": 3}, TypeError, "jit.compile: name is 3; expected a str"),
+    ({"name": "a b"}, ValueError, "name is 'a b'; expected a C++ identifier"), ({"name": ""}, ValueError, "name is ''; expected a C++ identifier"),
+    ({"kernels": ["f"]}, TypeError, "jit.compile_all: kernels is ['f']; expected a dict"), ({"kernels": {1: "mix"}}, TypeError, "kernels is {1: 'mix'}; expected a dict"),
+    ({"kernels": {"f": "gpu"}}, ValueError, "kernels has 'f' for cores 'gpu'; accepted: cube, vector, mix"),
+    ({"kernels": {"f-": "mix"}}, ValueError, "kernels has the name 'f-'; expected a C++ identifier"),
+])
+def test_wrong_names_and_cores_are_refused_by_name(arguments, error, message):
+    with pytest.raises(error) as caught:
+        (jit.compile_all if "kernels" in arguments else jit.compile)("int x;", **arguments)
+    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize("level", ["portable", "avx2", "avx512"])
@@ -189,7 +247,7 @@ def test_says_when_the_compiler_is_too_old_and_takes_the_next(monkeypatch, tmp_p
     found = host_compiler.find()
     assert (found.command, found.family, found.version) == ((str(good),), "clang", "18.1")
     monkeypatch.setenv("ASCEND_SIM_CXX", "g++ -pipe")
-    with pytest.raises(RuntimeError, match=r"needs g\+\+ 12 or newer, or clang\+\+ 16 or newer. g\+\+: is gcc 9.4.0, too old"):
+    with pytest.raises(RuntimeError, match=r"needs g\+\+ 12 or newer, or clang\+\+ 16 or newer. ASCEND_SIM_CXX or CXX says 'g\+\+ -pipe'. g\+\+: is gcc 9.4.0, too old"):
         host_compiler.find()
 
 

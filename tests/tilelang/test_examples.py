@@ -2,6 +2,7 @@
 """Are the examples in examples/tilelang right at small and uneven shapes? Each compares with float64 itself and raises if it is not."""
 
 import importlib
+import re
 import sys
 from pathlib import Path
 
@@ -50,10 +51,29 @@ def test_flash_attention(example, heads, queries, keys, dim, causal):
     example("flash_attention").check(heads, queries, keys, dim, causal, cores=2)
 
 
-@pytest.mark.tilelang
-def test_flash_attention_rejects_queries_that_see_no_key(example):
-    with pytest.raises(ValueError, match="causal needs keys >= queries"):
-        example("flash_attention").attention(1, 128, 64, causal=True)
+@pytest.mark.parametrize("name, sizes, message", [
+    ("gemm_relu", (0, 100, 64), "gemm_relu: m is 0; expected 1 to 1048576; n is 100; expected 64 to 1048576, a multiple of 64"),
+    ("persistent_gemm", (-1, 256, 128), "m is -1; expected 256 to 1048576, a multiple of 256"),
+    ("rms_norm", (1, 100), "cols is 100; expected 64 to 32768, a multiple of 64"),
+    ("fp8_cast", (0, 64), "rows is 0; expected 1 to "),
+    ("flash_attention", (1, 0, 1), "queries is 0; expected 1 to "),
+    ("flash_attention", (1, 128, 64, 128, True), "128 queries and 64 keys; causal needs keys >= queries"),
+])
+def test_sizes_that_a_kernel_is_not_written_for_are_refused(example, name, sizes, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        example(name).check(*sizes)
+
+
+@pytest.mark.parametrize("arguments, message", [
+    (["--m", "0"], "error: gemm_relu: m is 0; expected 1 to 1048576"), (["--m", "x"], "error: argument --m: invalid int value: 'x'"),
+    (["--trace", "/nowhere/at/all/trace.json"], "error: --trace is /nowhere/at/all/trace.json, in a folder that does not exist"),
+])
+def test_a_wrong_argument_is_a_usage_error(example, monkeypatch, capsys, arguments, message):
+    module = example("gemm_relu")
+    monkeypatch.setattr(sys, "argv", ["gemm_relu.py", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        module.main(module.__doc__, module.check, m=256, n=2048, k=1024)
+    assert ended.value.code == 2 and message in capsys.readouterr().err
 
 
 @pytest.mark.tilelang

@@ -28,7 +28,7 @@ def _print_config(record, fields: dict) -> None:
     if not record.detail:           # the kernel has nothing to choose
         return
     if fields.get("cores") == 0:    # all of the chip's
-        fields = fields | {"cores": int(chips.load(config.chip())["cores.ai_cores"])}
+        fields = fields | {"cores": int(chips.chosen()["cores.ai_cores"])}
     problem = ", ".join(f"{name}={value}" for name, value in fields.items() if name not in _ADDRESSES)
     text = f"{record.name}({problem}): {record.detail}"
     if text not in _printed:

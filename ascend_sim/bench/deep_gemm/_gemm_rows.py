@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""What the dense GEMM benchmarks share: which published rows there are, how they are grouped, and how one is measured."""
+"""What the dense GEMM benchmarks share: which published rows there are, how they are grouped, how one is measured, and the command line."""
 
+import argparse
 import time
 from collections.abc import Callable
 
 import torch
 
 import ascend_sim
+from ascend_sim.bench import report
 from ascend_sim.bench.report import Measured, Row, published
 
 PEAK = (4096, 7168, 16384)
@@ -25,6 +27,31 @@ def rows(a: str, b: str, run: Callable[[int, int, int], Measured] | None) -> lis
             label=f"{name} {m}x{n}x{k}", group=group_of(m, n, k), run=(lambda shape=(m, n, k): run(*shape)) if run else None,
             published_us=entry["us"], source=entry["source"], is_calibrated=(name, m, n, k) in CALIBRATED))
     return found
+
+
+def main(name: str, published_rows: list[Row], own_row: Callable[..., Row], formats: tuple[str, ...] = ()) -> None:
+    """`python -m ascend_sim.bench.<name>`: all published rows, or m n k and, where the benchmark has several, the formats of a and b. In timing mode."""
+    tail = f" [{'|'.join(formats)} {'|'.join(formats)}]" if formats else ""
+    parser = argparse.ArgumentParser(f"python -m ascend_sim.bench.{name}", usage=f"python -m ascend_sim.bench.{name} [m n k{tail}]", allow_abbrev=False,
+                                     description="All published shapes, or one of your own; simulated time, values are not computed.")
+    parser.add_argument("given", nargs="*", metavar="m n k", help="sizes in elements")
+    given = parser.parse_args().given
+    accepted = f"none, m n k{', or m n k and the formats of a and b' if formats else ''}"
+    if len(given) not in (0, 3, *([5] if formats else [])):
+        parser.error(f"{len(given)} arguments ({' '.join(given)}); expected {accepted}")
+    sizes = []
+    for axis, text in zip("mnk", given):
+        if not (text.isascii() and text.isdigit() and len(text) < 11 and 1 <= int(text) < 2**31):
+            parser.error(f"{axis} is {text!r}; expected a whole number from 1 to {2**31 - 1}")
+        sizes.append(int(text))
+    for operand, text in zip("ab", given[3:]):
+        if text not in formats:
+            parser.error(f"the format of {operand} is {text!r}; expected {' or '.join(formats)}")
+    ascend_sim.mode("timing")
+    try:
+        print(report.table(report.run([own_row(*sizes, *given[3:])] if given else published_rows)))
+    except (ValueError, torch.OutOfMemoryError) as error:
+        parser.error(str(error).partition("\n")[0])
 
 
 def group_of(m: int, n: int, k: int) -> str:

@@ -4,14 +4,12 @@
 `python -m ascend_sim.bench.deep_gemm.bf16_gemm [m n k]` measures a shape of one's own.
 """
 
-import sys
-
 import ascend_sim.npu  # noqa: F401
 import deep_gemm
 import torch
 
 from ascend_sim.bench import report
-from ascend_sim.bench.deep_gemm._gemm_rows import group_of, measure, rows
+from ascend_sim.bench.deep_gemm._gemm_rows import group_of, main, measure, rows
 
 
 def run(m: int, n: int, k: int) -> report.Measured:
@@ -23,9 +21,10 @@ def run(m: int, n: int, k: int) -> report.Measured:
 
 ROWS = rows("bf16", "bf16", run)
 
+
+def own_row(m: int, n: int, k: int) -> report.Row:
+    return report.Row(f"bf16 {m}x{n}x{k}", group_of(m, n, k), lambda: run(m, n, k))
+
+
 if __name__ == "__main__":
-    import ascend_sim
-    ascend_sim.mode("timing")
-    shape = [int(size) for size in sys.argv[1:4]]
-    own = [report.Row(f"bf16 {'x'.join(map(str, shape))}", group_of(*shape), lambda: run(*shape))] if shape else ROWS
-    print(report.table(report.run(own)))
+    main("deep_gemm.bf16_gemm", ROWS, own_row)

@@ -5,15 +5,14 @@
 fp8 if not given.
 """
 
-import sys
-
 import ascend_sim.npu  # noqa: F401
 import deep_gemm
 import torch
 
 from ascend_sim.bench import report
-from ascend_sim.bench.deep_gemm._gemm_rows import group_of, measure, rows
+from ascend_sim.bench.deep_gemm._gemm_rows import group_of, main, measure, rows
 
+FORMATS = ("fp8", "fp4")
 PAIRS = (("fp8", "fp8"), ("fp8", "fp4"), ("fp4", "fp4"))
 
 
@@ -37,13 +36,11 @@ ROWS = [row for a, b in PAIRS for row in rows(a, b, lambda m, n, k, a=a, b=b: ru
 
 
 def own_row(m: int, n: int, k: int, a: str = "fp8", b: str = "fp8") -> report.Row:
+    if "fp4" in (a, b) and k % 2:
+        raise ValueError(f"k is {k}; expected an even number with fp4, of which a byte holds two")
     name = a if a == b else f"{a}x{b}"
     return report.Row(f"{name} {m}x{n}x{k}", group_of(m, n, k), lambda: run(m, n, k, a, b))
 
 
 if __name__ == "__main__":
-    import ascend_sim
-    ascend_sim.mode("timing")
-    arguments = sys.argv[1:]
-    own = [own_row(*map(int, arguments[:3]), *arguments[3:])] if arguments else ROWS
-    print(report.table(report.run(own)))
+    main("deep_gemm.fp8_fp4_gemm", ROWS, own_row, FORMATS)

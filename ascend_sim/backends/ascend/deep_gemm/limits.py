@@ -7,7 +7,7 @@ Ascend library refuses. Operands have data, sf, mn, k, format, is_fp4, is_k_majo
 
 import torch
 
-from ascend_sim import chips, config
+from ascend_sim import chips
 from ascend_sim.backends import host, scales
 
 SCALE_DTYPES = (torch.float32, torch.int16, torch.int32)
@@ -20,7 +20,7 @@ _KEEP = "is applied as it is by a kernel on the vector cores"
 
 def num_sms() -> int:
     """How many AI cores the device has, which get_num_sms says and set_num_sms may not exceed."""
-    return int(chips.load(config.chip())["cores.ai_cores"])
+    return int(chips.chosen()["cores.ai_cores"])
 
 
 def mk_alignment() -> int:
