@@ -39,7 +39,7 @@ def compile(source: str | Path, name: str | None = None, cores: str | None = Non
     cores); read from __cube__, __vector__ or __mix__(1, 2) if left out
     include_dirs: further folders with headers; all their files count as part of the text    flags: further compiler options
     data_independent: no address, branch or instruction depends on what tensors hold, so that timing mode may skip the arithmetic
-    Cost: 0.3 to 2 s of the host for new text, under 10 ms for text that was compiled before with the same headers, compiler and options.
+    Cost: 0.1 to 1 s of the host for new text, under 10 ms for text that was compiled before with the same headers, compiler and options.
     Raises: CompileError with the compiler's messages, in lines of `source`; ValueError for a kernel that the text does not have;
     TypeError and ValueError for other wrong arguments; RuntimeError if there is no suitable compiler or the cache cannot be written.
     """
@@ -186,7 +186,7 @@ def _write_prefix(at: Path, common: tuple) -> str:
 
 
 def _precompiled(compiler, options: tuple[str, ...], common: tuple, includes: list[str]) -> Path:
-    """The folder with the precompiled header for these options. It takes some 5 s to make and saves 1 s a kernel, so the second kernel makes it."""
+    """The folder with the precompiled header for these options. It takes twice the time of a small kernel and saves the most of one, so the second kernel makes it."""
     name = f"prefix-{disk_cache.key('prefix', _THREADS, common)}"
     plain = disk_cache.entry(f"{name}-plain", lambda at: _write_prefix(at, common))
     if not disk_cache.has(name) and not (plain / "wanted").exists():

@@ -2,18 +2,15 @@
 // What is one instruction, once issued? A 64-byte record: descriptor for the effect, trace entry for the replay.
 #pragma once
 
-#include <cstddef>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
+#include "chip/pipe.h"
 #include "formats/element_type.h"
 
 namespace ascend {
-
-enum class Pipe : uint8_t { S, M, V, MTE1, MTE2, MTE3, FIX, all };
-constexpr int kPipes = 7;  // without `all`
-const char* pipe_name(Pipe);
 
 // The physical path an instruction occupies on its pipe. The replay derives time from (path, amount, payload) and the
 // chip file alone; it never looks at `op`. A new instruction picks one of these.
@@ -56,9 +53,6 @@ enum SyncOp : uint16_t {
     op_grid_wait,
     kFirstInstruction = 16,
 };
-
-// How a flag between cores was written: asc_sync_intra_*, asc_sync_inter_*; asc_sync_cross_* with a mode; asc_sync_subblock_* (mode 1), asc_sync_block_* (2).
-enum class Spelling : uint8_t { partner, cross_mode, scope };
 
 struct SyncPayload {
     Pipe other;

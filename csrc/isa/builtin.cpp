@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: MIT
-// How do faults of vector and scalar code, which are no records, end a launch?
+// Which core is running, and how do faults of vector and scalar code, which are no records, end a launch?
 #include "isa/builtin.h"
 
-#include "chip/core.h"
-#include "isa/simt_launch.h"
+#include "isa/instruction.h"
 
 namespace ascend::isa {
+
+uint8_t* ub_base() {
+    Core& core = *running_core;
+    return core.ai.ub_of(core).at(0);
+}
+bool on_cube_core() { return running_core->kind == CoreKind::aic; }
+bool on_vector_core() { return running_core->kind != CoreKind::aic; }
+int block_index() { return running_core->block; }
+int sub_block_index() { return running_core->kind == CoreKind::aiv1 ? 1 : 0; }
 
 void vector_fault(const char* instruction, const char* what, const void* address) {
     if (!running_core) throw LaunchError(format("%s: %s (outside a kernel)", instruction, what));

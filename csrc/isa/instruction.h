@@ -41,6 +41,11 @@ inline int64_t offset_of(const void* pointer) { return static_cast<int64_t>(rein
 // Memory check (memory_check.h): a transfer out of UB needs every byte.
 void require_defined(Core& core, const Record& record, const Memory& memory, uint32_t offset, uint32_t bytes);
 
+// "thread (3, 0, 0)" in a SIMT function, else empty.
+std::string simt_thread_name();
+// When a fiber is given up without unwinding.
+void forget_simt_launch();
+
 // Indices into Core::registers.
 enum Register {
     reg_nz_count,      // asc_set_gm2l1_nz_para: matrices, then three strides in 32-byte units

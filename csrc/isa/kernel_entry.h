@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <string>
 #include <type_traits>
 
 #include "isa/memory_check.h"
@@ -44,57 +43,81 @@ void kernel_entry(const uint8_t* args) {
     call_with(kKernel, args);
 }
 
-// "bool", "i32", "u8", "f32", "bf16", ..; "f32*" for a pointer, "void*" for one without an element type the launcher
-// knows; "struct:16:8" for any other parameter, its size and alignment.
-template <typename T>
-std::string parameter_type() {
-    using V = std::remove_cv_t<T>;
-    if constexpr (std::is_pointer_v<V>) {
-        const std::string element = parameter_type<std::remove_pointer_t<V>>();
-        const bool named = element.find(':') == std::string::npos && element.back() != '*';
-        return (named ? element : std::string("void")) + "*";
-    } else if constexpr (std::is_void_v<V> || std::is_function_v<V>) {
-        return "void";
-    } else if constexpr (std::is_enum_v<V>) {
-        return parameter_type<std::underlying_type_t<V>>();
-    } else if constexpr (std::is_same_v<V, bool>) {
-        return "bool";
-    } else if constexpr (std::is_integral_v<V>) {
-        return (std::is_signed_v<V> ? "i" : "u") + std::to_string(8 * sizeof(V));
-    } else if constexpr (std::is_floating_point_v<V>) {
-        return "f" + std::to_string(8 * sizeof(V));
-    } else if constexpr (std::is_same_v<V, half>) {
-        return "f16";
-    } else if constexpr (std::is_same_v<V, bfloat16_t>) {
-        return "bf16";
-    } else if constexpr (std::is_same_v<V, float8_e4m3_t>) {
-        return "e4m3";
-    } else if constexpr (std::is_same_v<V, float8_e5m2_t>) {
-        return "e5m2";
-    } else if constexpr (std::is_same_v<V, float8_e8m0_t>) {
-        return "e8m0";
-    } else if constexpr (std::is_same_v<V, float4_e2m1x2_t>) {
-        return "e2m1x2";
-    } else if constexpr (std::is_same_v<V, float4_e1m2x2_t>) {
-        return "e1m2x2";
-    } else if constexpr (!requires { sizeof(V); }) {
-        return "void";
-    } else {
-        return "struct:" + std::to_string(sizeof(V)) + ":" + std::to_string(alignof(V));
+// What a parameter of a kernel is called: "bool", "i32", "u8", "f32", "bf16", ..; "f32*" for a pointer, "void*" for one without
+// an element type the launcher knows; "struct:16:8" for any other parameter, its size and alignment.
+struct TypeName {
+    char text[40] = {};
+    int length = 0;
+
+    constexpr TypeName& operator+=(const char* more) {
+        while (*more) text[length++] = *more++;
+        return *this;
     }
+    constexpr TypeName& operator+=(size_t number) {
+        if (number >= 10) *this += number / 10;
+        text[length++] = static_cast<char>('0' + number % 10);
+        return *this;
+    }
+};
+
+template <typename V>
+constexpr const char* float_name() {
+    if constexpr (std::is_same_v<V, half>) return "f16";
+    else if constexpr (std::is_same_v<V, bfloat16_t>) return "bf16";
+    else if constexpr (std::is_same_v<V, float8_e4m3_t>) return "e4m3";
+    else if constexpr (std::is_same_v<V, float8_e5m2_t>) return "e5m2";
+    else if constexpr (std::is_same_v<V, float8_e8m0_t>) return "e8m0";
+    else if constexpr (std::is_same_v<V, float4_e2m1x2_t>) return "e2m1x2";
+    else if constexpr (std::is_same_v<V, float4_e1m2x2_t>) return "e1m2x2";
+    else return nullptr;
 }
 
-template <typename... Args>
-std::string signature_of(void (*)(Args...)) {
-    std::string text;
-    ((text += (text.empty() ? "" : ",") + parameter_type<Args>()), ...);
-    return text;
+template <typename T>
+constexpr TypeName parameter_type() {
+    using V = std::remove_cv_t<T>;
+    TypeName name;
+    if constexpr (std::is_pointer_v<V>) {
+        using Element = std::remove_cv_t<std::remove_pointer_t<V>>;
+        if constexpr (std::is_arithmetic_v<Element> || std::is_enum_v<Element> || float_name<Element>()) name = parameter_type<Element>();
+        else name += "void";
+        name += "*";
+    } else if constexpr (std::is_enum_v<V>) {
+        name = parameter_type<std::underlying_type_t<V>>();
+    } else if constexpr (std::is_same_v<V, bool>) {
+        name += "bool";
+    } else if constexpr (std::is_arithmetic_v<V>) {
+        name += std::is_floating_point_v<V> ? "f" : std::is_signed_v<V> ? "i" : "u";
+        name += 8 * sizeof(V);
+    } else if constexpr (float_name<V>()) {
+        name += float_name<V>();
+    } else {
+        name += "struct:";
+        name += sizeof(V);
+        name += ":";
+        name += alignof(V);
+    }
+    return name;
 }
+
+// The types of all parameters, with commas.
+template <typename... Args>
+struct Signature {
+    char text[sizeof...(Args) * sizeof(TypeName) + 1] = {};
+
+    constexpr Signature(void (*)(Args...)) {
+        char* end = text;
+        const auto append = [&](const TypeName& type) {
+            if (end != text) *end++ = ',';
+            for (int i = 0; i < type.length; ++i) *end++ = type.text[i];
+        };
+        (append(parameter_type<Args>()), ...);
+    }
+};
 
 template <auto kKernel>
 const char* kernel_signature() {
-    static const std::string text = signature_of(kKernel);
-    return text.c_str();
+    static constexpr Signature kSignature(kKernel);
+    return kSignature.text;
 }
 
 }  // namespace ascend::isa

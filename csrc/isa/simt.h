@@ -32,33 +32,24 @@ namespace ascend::isa {
 
 #define ASC_SITE const char *file = __builtin_FILE(), uint32_t line = __builtin_LINE()
 
-template <class F>
-void each_lane(uint32_t active, F f) {
-    for (uint32_t left = active; left; left &= left - 1) f(static_cast<int>(__builtin_ctz(left)));
-}
-
-// Lane i reads lane source(i); its own value where that lane lies outside its segment of `width` or takes no part.
-template <class Source>
-void shuffle(WarpExchange& warp, uint32_t active, Source source) {
-    each_lane(active, [&](int lane) {
-        const int width = warp.width[lane], first = lane / width * width;
-        const int64_t from = source(lane, first, width, warp.argument[lane]);
-        const bool reads = from >= first && from < first + width && (active >> from & 1);
-        warp.result[lane] = warp.value[reads ? from : lane];
-    });
-}
-inline void shuffle_index(WarpExchange& warp, uint32_t active) {
-    shuffle(warp, active, [](int, int first, int width, int argument) -> int64_t { return first + (argument & (width - 1)); });
-}
-inline void shuffle_up(WarpExchange& warp, uint32_t active) {
-    shuffle(warp, active, [](int lane, int, int, int argument) { return int64_t{lane} - static_cast<uint32_t>(argument); });
-}
-inline void shuffle_down(WarpExchange& warp, uint32_t active) {
-    shuffle(warp, active, [](int lane, int, int, int argument) { return int64_t{lane} + static_cast<uint32_t>(argument); });
-}
-inline void shuffle_xor(WarpExchange& warp, uint32_t active) {
-    shuffle(warp, active, [](int lane, int, int, int argument) { return int64_t{lane ^ argument}; });
-}
+// The rules of the exchanges (simt_exchange.cpp). Shuffles: lane i reads the lane that value, argument and width say; its own value
+// where that one lies outside its segment of `width` or takes no part.
+void shuffle_index(WarpExchange& warp, uint32_t active);
+void shuffle_up(WarpExchange& warp, uint32_t active);
+void shuffle_down(WarpExchange& warp, uint32_t active);
+void shuffle_xor(WarpExchange& warp, uint32_t active);
+// Bits 0-31: the votes; bits 32-63: who takes part.
+void ballot(WarpExchange& warp, uint32_t active);
+void meet(WarpExchange& warp, uint32_t active);
+// A balanced tree over the 32 lanes, neighbours first; lanes that take no part count as the identity. 16-bit floats are
+// combined in fp32 and rounded once. Maximum and minimum as SIMD ones: NaN propagates, -0 orders below +0.
+// T: float, half, bfloat16_t, or an integer of 32 or 64 bits from <cstdint>.
+template <class T>
+void add_lanes(WarpExchange& warp, uint32_t active);
+template <class T>
+void maximum_of_lanes(WarpExchange& warp, uint32_t active);
+template <class T>
+void minimum_of_lanes(WarpExchange& warp, uint32_t active);
 
 [[noreturn, gnu::cold, gnu::visibility("default")]] void simt_width_fault(int width);
 
@@ -81,46 +72,10 @@ template <class T>
 concept simt_reduced = std::is_same_v<T, float> || std::is_same_v<T, half> || std::is_same_v<T, bfloat16_t> ||
                        (std::is_integral_v<T> && (sizeof(T) == 4 || sizeof(T) == 8));
 
+// The same lane under the name of <cstdint>.
 template <class T>
-using WideLane = std::conditional_t<std::is_integral_v<T>, T, float>;
-
-template <class T>
-struct SumOfLanes {
-    static constexpr T identity() { return T(0); }
-    static T combine(T a, T b) { return a + b; }
-};
-// As SIMD maxima: NaN propagates, -0 orders below +0.
-template <class T>
-struct MaximumOfLanes {
-    static constexpr T identity() { return std::is_integral_v<T> ? std::numeric_limits<T>::min() : -std::numeric_limits<T>::infinity(); }
-    static T combine(T a, T b) { return simt_maximum(a, b); }
-};
-template <class T>
-struct MinimumOfLanes {
-    static constexpr T identity() { return std::is_integral_v<T> ? std::numeric_limits<T>::max() : std::numeric_limits<T>::infinity(); }
-    static T combine(T a, T b) { return simt_minimum(a, b); }
-};
-
-// A balanced tree over the 32 lanes, neighbours first; lanes that take no part count as the identity. 16-bit floats are
-// combined in fp32 and rounded once.
-template <class T, template <class> class Operation>
-void reduce_lanes(WarpExchange& warp, uint32_t active) {
-    using W = WideLane<T>;
-    W sums[kWarpThreads];
-    for (int lane = 0; lane < static_cast<int>(kWarpThreads); ++lane)
-        sums[lane] = active >> lane & 1 ? W(simt_value<T>(warp.value[lane])) : Operation<W>::identity();
-    for (int count = kWarpThreads / 2; count; count /= 2)
-        for (int i = 0; i < count; ++i) sums[i] = Operation<W>::combine(sums[2 * i], sums[2 * i + 1]);
-    const uint64_t result = simt_bits(T(sums[0]));
-    each_lane(active, [&](int lane) { warp.result[lane] = result; });
-}
-
-inline void ballot(WarpExchange& warp, uint32_t active) {
-    uint32_t votes = 0;
-    each_lane(active, [&](int lane) { votes |= uint32_t{warp.value[lane] != 0} << lane; });
-    each_lane(active, [&](int lane) { warp.result[lane] = uint64_t{active} << 32 | votes; });
-}
-inline void meet(WarpExchange&, uint32_t) {}
+using Lane = std::conditional_t<!std::is_integral_v<T>, T, std::conditional_t<sizeof(T) == 4, std::conditional_t<std::is_signed_v<T>, int32_t, uint32_t>,
+                                                                              std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>>>;
 
 }  // namespace ascend::isa
 
@@ -144,15 +99,15 @@ ASCEND_SIM_INSTRUCTION T asc_shfl_xor(T value, int lane_mask, int width = 32, AS
 }
 template <ascend::isa::simt_reduced T>
 ASCEND_SIM_INSTRUCTION T asc_reduce_add(T value, ASC_SITE) {
-    return ascend::isa::exchange(ascend::isa::reduce_lanes<T, ascend::isa::SumOfLanes>, value, 0, 32, file, line);
+    return ascend::isa::exchange(ascend::isa::add_lanes<ascend::isa::Lane<T>>, value, 0, 32, file, line);
 }
 template <ascend::isa::simt_reduced T>
 ASCEND_SIM_INSTRUCTION T asc_reduce_max(T value, ASC_SITE) {
-    return ascend::isa::exchange(ascend::isa::reduce_lanes<T, ascend::isa::MaximumOfLanes>, value, 0, 32, file, line);
+    return ascend::isa::exchange(ascend::isa::maximum_of_lanes<ascend::isa::Lane<T>>, value, 0, 32, file, line);
 }
 template <ascend::isa::simt_reduced T>
 ASCEND_SIM_INSTRUCTION T asc_reduce_min(T value, ASC_SITE) {
-    return ascend::isa::exchange(ascend::isa::reduce_lanes<T, ascend::isa::MinimumOfLanes>, value, 0, 32, file, line);
+    return ascend::isa::exchange(ascend::isa::minimum_of_lanes<ascend::isa::Lane<T>>, value, 0, 32, file, line);
 }
 // Bit i: thread i takes part and its predicate is not zero.
 ASCEND_SIM_INSTRUCTION uint32_t asc_ballot(int32_t predicate, ASC_SITE) {

@@ -6,8 +6,6 @@
 // several cores may differ in their last bits from run to run, as on the chip.
 #pragma once
 
-#include <cmath>
-#include <limits>
 
 #include "chip/memory.h"
 #include "isa/simt_launch.h"
@@ -22,7 +20,7 @@ T simt_maximum(T a, T b) {
     else {
         const float x = a, y = b;
         if (x != x || y != y) return x != x ? a : b;
-        return x > y || (x == y && !std::signbit(x)) ? a : b;
+        return x > y || (x == y && !__builtin_signbit(x)) ? a : b;
     }
 }
 template <class T>
@@ -31,7 +29,7 @@ T simt_minimum(T a, T b) {
     else {
         const float x = a, y = b;
         if (x != x || y != y) return x != x ? a : b;
-        return x < y || (x == y && std::signbit(x)) ? a : b;
+        return x < y || (x == y && __builtin_signbit(x)) ? a : b;
     }
 }
 

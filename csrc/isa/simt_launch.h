@@ -13,7 +13,6 @@
 
 #include <cstdint>
 #include <cstring>
-#include <string>
 #include <type_traits>
 
 #include "isa/memory_check.h"
@@ -55,11 +54,6 @@ struct SimtState {
                                     // because libraries that a process loads late share 1.6 KB for such variables
 };
 extern __thread SimtState simt __attribute__((tls_model("initial-exec"), visibility("default")));
-
-// "thread (3, 0, 0)" in a SIMT function, else empty.
-std::string simt_thread_name();
-// When a fiber is given up without unwinding.
-void forget_simt_launch();
 
 using SimtLoop = void (*)(const void* body);
 void simt_launch(uint32_t x, uint32_t y, uint32_t z, SimtLoop loop, const void* body, const void* pc);

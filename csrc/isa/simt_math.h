@@ -3,6 +3,9 @@
 // host's library has are taken from there (within 2 units in the last place). fp16: computed in fp32, rounded once.
 #pragma once
 
+#include <cstddef>
+// libstdc++'s Bessel functions and the like would be compiled with every kernel, called or not.
+#undef _GLIBCXX_USE_STD_SPEC_FUNCS
 #include <cmath>
 #include <math.h>
 

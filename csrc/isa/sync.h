@@ -2,7 +2,7 @@
 // Synchronisation instructions under their public names. Sources: ascend950.md 3, tilelang_ascend.md 5.
 #pragma once
 
-#include "chip/trace.h"
+#include "chip/pipe.h"
 #include "isa/core_context.h"
 #include "isa/types.h"
 

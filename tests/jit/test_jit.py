@@ -3,6 +3,7 @@
 
 import logging
 import re
+import subprocess
 from pathlib import Path
 
 import ascend_sim
@@ -291,3 +292,14 @@ def test_says_where_it_cannot_write(monkeypatch):
     monkeypatch.setenv("ASCEND_SIM_CACHE_DIR", "/proc/ascend")
     with pytest.raises(RuntimeError, match="cannot be kept in /proc/ascend/jit: .*ASCEND_SIM_CACHE_DIR"):
         run(TINY.replace("VALUE", "6"))
+
+
+def test_what_every_kernel_includes_stays_small(tmp_path):
+    """The compiler instantiates what inline functions of a header name, in each kernel anew, precompiled or not: one <string> costs as much as a small kernel."""
+    (tmp_path / "prefix.h").write_text(driver._PREFIX_TEXT + '#include "simt_api/asc_simt.h"\n#include "simt_api/cooperative_groups.h"\n')
+    compiler = host_compiler.find()
+    listed = subprocess.run([*compiler.command, *host_compiler.flags(host_compiler.level()), *(f"-I{folder}" for folder in host_compiler.include_folders()), "-M",
+                             "-x", "c++", str(tmp_path / "prefix.h")], capture_output=True, text=True, check=True).stdout
+    seen = {Path(name).name for name in listed.replace("\\\n", " ").split()}
+    assert "simt_math.h" in seen
+    assert not seen & {"string", "basic_string.h", "vector", "memory", "functional", "mutex", "atomic", "iostream", "specfun.h", "core.h", "trace.h"}
