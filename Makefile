@@ -8,6 +8,7 @@
 #   test-tilelang   TileLang programs and the tile-kernels wheel, then both under ASCEND_SIM_CHECK=memory; 15 minutes on two cores at first,
 #                   its caches stay in build/tilelang-cache     TILELANG_JOBS=... pytest processes (as many as cores)
 #   test-clients    unmodified transformers computes FP8 layers and a small DeepSeek-V3 by deep_gemm
+#   test-aarch64    the instruction set compiled for the other processor, under qemu: needs aarch64-linux-gnu-g++ and qemu-aarch64
 #   fuzz    10 000 random deep_gemm calls, all backends       FUZZ_CALLS=... FUZZ_SEED=... choose others
 #   sanitize         the same, watched by ASan, UBSan and LSan
 #   sanitize-quick   200 of them, portable kernels only       90 s with the build
@@ -24,7 +25,7 @@ REQUIRE := $(PYTHON) scripts/environment.py install
 # -P keeps the checkout off sys.path: the installed packages are meant, not the source folders of the same names.
 RUN := $(PYTHON) -P
 
-.PHONY: build demo test test-tilelang test-clients check fuzz sanitize sanitize-quick bench speed speed-tilelang clean
+.PHONY: build demo test test-tilelang test-clients test-aarch64 check fuzz sanitize sanitize-quick bench speed speed-tilelang clean
 .DEFAULT_GOAL := build
 
 build: $(PYTHON)
@@ -53,6 +54,10 @@ test-tilelang: build
 test-clients: build
 	@$(REQUIRE) test clients
 	@$(RUN) -m pytest -m clients tests/clients $(PYTEST_ARGS)
+
+test-aarch64: build
+	@$(REQUIRE) test
+	@$(RUN) -m pytest -m aarch64 tests/isa $(PYTEST_ARGS)
 
 fuzz: build
 	@$(REQUIRE) test

@@ -5,8 +5,9 @@ import functools
 from pathlib import Path
 
 import pytest
+from support import aarch64
 from support.host_compiler import CSRC, LEVELS, build, build_levels
-from support.simd import Simd
+from support.simd import EmulatedSimd, Simd
 
 
 SOURCES = [Path(__file__).with_name("simd_harness.cpp"), CSRC / "isa" / "vf.cpp"]
@@ -14,11 +15,13 @@ SOURCES = [Path(__file__).with_name("simd_harness.cpp"), CSRC / "isa" / "vf.cpp"
 
 @functools.cache
 def harness(level):
+    if level == aarch64.LEVEL:
+        return EmulatedSimd(aarch64.machine(), aarch64.build("simd_harness", SOURCES))
     if level == LEVELS[0]:
         build_levels("simd_harness", SOURCES)
     return Simd(build("simd_harness", SOURCES, level), level)
 
 
-@pytest.fixture(scope="session", params=LEVELS)
+@pytest.fixture(scope="session", params=[*LEVELS, aarch64.PARAM])
 def simd(request):
     return harness(request.param)

@@ -178,6 +178,9 @@ def test_a_masked_store_touches_active_lanes_only(simd, suffix):
 def test_a_masked_store_may_end_where_memory_ends(simd):
     import mmap
 
+    if simd.level == "aarch64":
+        pytest.skip("protects pages of this process, and the store happens in another one")
+
     page = mmap.PAGESIZE
     block = mmap.mmap(-1, 2 * page)
     ub = np.frombuffer(block, np.uint8)

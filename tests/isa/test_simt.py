@@ -16,6 +16,7 @@ import torch
 from ascend_sim import _C, jit
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import aarch64
 from support.simd import DTYPES, edge_values, random_values, same
 
 SOURCE = Path(__file__).with_name("simt_kernels.cpp")
@@ -30,8 +31,13 @@ DTYPES = DTYPES | {"u64": np.uint64}
 
 
 @pytest.fixture(scope="module")
-def kernels():
+def host_kernels():
     return jit.compile_all(SOURCE, NAMES, include_dirs=())
+
+
+@pytest.fixture(scope="module", params=["host", aarch64.PARAM])
+def kernels(request):
+    return aarch64.Kernels(SOURCE, NAMES) if request.param == aarch64.LEVEL else request.getfixturevalue("host_kernels")
 
 
 def npu(array):
@@ -255,17 +261,17 @@ def test_scalar_mathematics_is_within_two_units(kernels, suffix):
         assert ok.all(), (row, x[~ok][:3], got[~ok][:3], exact[~ok][:3])
 
 
-def test_threads_print(kernels, capfd):
-    kernels["printing"][1](5)
+def test_threads_print(host_kernels, capfd):
+    host_kernels["printing"][1](5)
     assert capfd.readouterr().out == "thread 1 of 5 in block 0\nthread 3 of 5 in block 0\n"
 
 
 @pytest.mark.parametrize("element", [1, 2, 4, 8])
-def test_scalar_loads_and_stores_of_global_memory(kernels, element):
+def test_scalar_loads_and_stores_of_global_memory(host_kernels, element):
     x = torch.randint(0, 256, (64,), dtype=torch.uint8)
     out = torch.zeros(64, dtype=torch.uint8).npu()
     with ascend_sim.profile() as p:
-        kernels["scalars"][1](x.npu(), out, element, 64)
+        host_kernels["scalars"][1](x.npu(), out, element, 64)
     assert out.cpu().equal(x)
     record = next(r for r in p.records if r.name == "scalars")
     assert record.simulated_us * 1650 > 64 // element * 100                 # a round trip each
@@ -273,7 +279,7 @@ def test_scalar_loads_and_stores_of_global_memory(kernels, element):
 
 # ---- cost ---------------------------------------------------------------------------------------------------------------
 
-def test_cost_is_the_stated_model(kernels):
+def test_cost_is_the_stated_model(host_kernels):
     """Equalities, in cycles, with the constants of the chip file: docs/timing.md, "SIMT functions"."""
     chip = ascend_sim.chips.load("950DT_9581")
     c = {name: chip[f"simt.{name}"] for name in ("warp", "operation", "exchange", "barrier", "ub_atomic", "gm_atomic", "gm_atomic_again", "gm_rate", "gm_latency")}
@@ -281,7 +287,7 @@ def test_cost_is_the_stated_model(kernels):
 
     def cycles(threads, barriers=0, exchanges=0, ub_atomics=0, gm_atomics=0, work=0):
         with ascend_sim.profile() as p:
-            kernels["costs"][1](gm, threads, barriers, exchanges, ub_atomics, gm_atomics, work)
+            host_kernels["costs"][1](gm, threads, barriers, exchanges, ub_atomics, gm_atomics, work)
         return p.records[0].simulated_us * 1650
 
     base = cycles(32)
@@ -315,14 +321,14 @@ FAULTS = {
 
 @pytest.mark.parametrize("index, where", FAULTS)
 @pytest.mark.parametrize("threads", [38, 1024])
-def test_a_fault_names_thread_and_line_and_the_device_goes_on(kernels, index, where, threads):
+def test_a_fault_names_thread_and_line_and_the_device_goes_on(host_kernels, index, where, threads):
     line, says = FAULTS[index, where]
     gm = torch.zeros(64, dtype=torch.int32).npu()
     with pytest.raises(ascend_sim.LaunchError) as caught:
-        kernels["faults"][1](gm, index, where, 37, threads)
+        host_kernels["faults"][1](gm, index, where, 37, threads)
     message = str(caught.value)
     assert says in message and "core 0 aiv0 block 0 V: " in message and message.endswith(f"simt_kernels.cpp:{LINES[line]}"), message
-    test_all_threads_meet_at_a_barrier(kernels, 100)
+    test_all_threads_meet_at_a_barrier(host_kernels, 100)
 
 
 @pytest.mark.parametrize("name, arguments, says", [
@@ -337,27 +343,27 @@ def test_a_fault_names_thread_and_line_and_the_device_goes_on(kernels, index, wh
     ("turns", (), "SIMT code: thread (5, 0, 0): still running after 1 s"),
     ("turns_in_scalar_code", (), "scalar code: still running after 1 s"),
 ])
-def test_misuse_is_refused(kernels, name, arguments, says, request):
+def test_misuse_is_refused(host_kernels, name, arguments, says, request):
     if "still running" in says:
         _C.set_launch_timeout(0.7)
         request.addfinalizer(lambda: _C.set_launch_timeout(300.0))
     if arguments == (True,):
         arguments = (torch.zeros(1, dtype=torch.int32).npu(),)
     with pytest.raises(ascend_sim.LaunchError, match=re.escape(says)):
-        kernels[name][1](*arguments)
-    test_all_threads_meet_at_a_barrier(kernels, 100)
+        host_kernels[name][1](*arguments)
+    test_all_threads_meet_at_a_barrier(host_kernels, 100)
 
 
-def test_a_shuffle_in_segments_that_are_no_power_of_two_is_refused(kernels):
+def test_a_shuffle_in_segments_that_are_no_power_of_two_is_refused(host_kernels):
     x = torch.zeros(32).npu()
     with pytest.raises(ascend_sim.LaunchError, match="width = 3; accepted are 1, 2, 4, 8, 16 and 32"):
-        kernels["shuffle_f32"][1](x, x, torch.zeros(32, dtype=torch.int32).npu(), 32, 0, 3)
+        host_kernels["shuffle_f32"][1](x, x, torch.zeros(32, dtype=torch.int32).npu(), 32, 0, 3)
 
 
-def test_a_scalar_load_outside_every_tensor_is_refused(kernels):
+def test_a_scalar_load_outside_every_tensor_is_refused(host_kernels):
     x = torch.zeros(64, dtype=torch.int32).npu()
     with pytest.raises(ascend_sim.LaunchError, match=rf"S: asc_load_dev: source: global memory 0x.* simt_kernels.cpp:{LINES['scalar_load_outside']}"):
-        kernels["scalar_load_outside"][1](x)
+        host_kernels["scalar_load_outside"][1](x)
 
 
 @settings(max_examples=25, deadline=None)

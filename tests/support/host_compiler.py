@@ -22,8 +22,9 @@ FLAGS = {
     "portable": ["-march=x86-64"] if platform.machine() == "x86_64" else [],
     "avx2": ["-march=x86-64-v3"],
     "avx512": ["-march=x86-64-v4", "-mprefer-vector-width=512"],
+    "aarch64": ["-march=armv8-a"],      # support/aarch64.py
 }
-NEEDS = {"avx2": {"avx2", "fma", "bmi2", "f16c"}, "avx512": {"avx512f", "avx512bw", "avx512vl", "avx512dq"}}
+NEEDS = {"avx2": {"avx2", "fma", "bmi2", "f16c"}, "avx512": {"avx512f", "avx512bw", "avx512vl", "avx512dq"}, "aarch64": {"qemu"}}
 
 
 def cpu_features():
@@ -37,7 +38,9 @@ def cpu_features():
 LEVELS = [level for level in FLAGS if NEEDS.get(level, set()) <= cpu_features()]
 
 
-def compiler():
+def compiler(level):
+    if level == "aarch64":
+        return "aarch64-linux-gnu-g++"
     return os.environ.get("CXX") or shutil.which("g++") or shutil.which("c++")
 
 
@@ -55,7 +58,7 @@ def build_levels(name, sources):
 
 def build(name, sources, level, *options, optimize="-O1"):
     """Path of a shared library built from `sources` (paths). The same text after preprocessing: the earlier build."""
-    command = [compiler(), *COMMON, optimize, *FLAGS[level], *(f"-I{path}" for path in INCLUDES)]
+    command = [compiler(level), *COMMON, optimize, *FLAGS[level], *(f"-I{path}" for path in INCLUDES)]
     text = subprocess.run([*command, "-E", "-P", *map(str, sources), *options], capture_output=True)
     digest = hashlib.sha256(repr((command, options)).encode() + text.stdout)
     folder = build_folder()

@@ -27,6 +27,16 @@ class Simd:
         return function(*[pointer(x) if isinstance(x, np.ndarray) else x for x in arguments])
 
 
+class EmulatedSimd:
+    """The harness on another processor (support/aarch64.py)."""
+
+    def __init__(self, machine, library):
+        self.machine, self.library, self.level = machine, library, "aarch64"
+
+    def __call__(self, name, *arguments):
+        return self.machine.call(self.library, name, *arguments)
+
+
 def pointer(array):
     assert array.flags.c_contiguous
     return ctypes.c_void_p(array.ctypes.data)
