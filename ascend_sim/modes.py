@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Which mode the emulator is in: values and time (full), values only (functional), time only (timing)."""
 
-from ascend_sim import config
+from ascend_sim import arguments, config
 
 _current: str | None = None     # None: nothing has asked yet, the environment decides
 
@@ -41,8 +41,8 @@ def get() -> str:
 
 def _set(name: str) -> None:
     global _current
-    if name not in config.MODES:
-        raise ValueError(f"ascend_sim.mode: {name!r} is not a mode; accepted: {', '.join(config.MODES)}.")
+    if not isinstance(name, str) or name not in config.MODES:
+        raise ValueError(f"ascend_sim.mode: {arguments.shown(name)} is not a mode; accepted: {', '.join(config.MODES)}.")
     from ascend_sim import _C
     _C.set_mode(name)
     _current = name

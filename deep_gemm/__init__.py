@@ -7,7 +7,7 @@ Rules shared by all functions: docs/deep_gemm.md. Which names exist so far, agai
 
 import importlib
 
-from deep_gemm import _C, epilogue, locality_domain, utils  # noqa: F401
+from deep_gemm import _C, _not_yet, epilogue, locality_domain, utils  # noqa: F401
 from deep_gemm.aclnn_gemm import *  # noqa: F403
 from deep_gemm.aclnn_gemm import __all__ as _aclnn_gemm_names
 from deep_gemm.bf16_gemm import *  # noqa: F403
@@ -37,10 +37,13 @@ def __getattr__(name: str):
         return importlib.import_module(f"deep_gemm.{name}")
     if name.startswith("_"):
         raise AttributeError(f"module 'deep_gemm' has no attribute {name!r}")
+    known = _not_yet.message("deep_gemm", name)
+    if known is not None:
+        raise AttributeError(known)
     import difflib
     near = difflib.get_close_matches(name, __all__, n=3)
     raise AttributeError(
-        f"module 'deep_gemm' has no attribute {name!r}: not a name of DeepGEMM, or not written yet in ascend-sim."
+        f"module 'deep_gemm' has no attribute {name!r}, nor have DeepGEMM 2.6.1 and DeepGEMM-Ascend 0.1.0."
         + (f" Near it: {', '.join(near)}." if near else "") + f" There are: {', '.join((*__all__, *_SUBMODULES))}."
     )
 

@@ -10,7 +10,7 @@ from numbers import Real
 
 import torch
 
-from ascend_sim import parity
+from ascend_sim import arguments, parity
 from deep_gemm._differences import DIFFERENCES
 
 
@@ -23,7 +23,8 @@ class Door:
     # What can be said about an argument. Each returns whether it was fine, so that dependent checks can be left out.
 
     def refuse(self, fault: str, error: type = ValueError) -> bool:
-        self._faults.append((error, fault))
+        if (error, fault) not in self._faults:          # one recipe stands for two operands
+            self._faults.append((error, fault))
         return False
 
     def differs(self, kind: str, reason: str) -> None:
@@ -85,13 +86,22 @@ class Door:
     def compiled_dims(self, value) -> bool:
         if isinstance(value, str) and set(value) <= set("mnk"):
             return True
-        return self.refuse(f"compiled_dims is {value!r}; expected a string of letters out of m, n and k, such as 'nk'.",
+        return self.refuse(f"compiled_dims is {arguments.shown(value)}; expected a string of letters out of m, n and k, such as 'nk'.",
                            ValueError if isinstance(value, str) else TypeError)
 
     def number(self, name: str, value) -> bool:
         if value is None or isinstance(value, Real) and not isinstance(value, bool):
+            if isinstance(value, int) and abs(value) >= 2**1023:
+                return self.refuse(f"{name} is a whole number of {value.bit_length()} bits; expected one that a floating-point number can hold.")
             return True
         return self.refuse(f"{name} is {_kind(value)}; expected a number or None.", TypeError)
+
+    def flag(self, name: str, value) -> bool:
+        try:
+            arguments.flag(self.function, name, value)
+        except TypeError:
+            return self.refuse(f"{name} is {arguments.shown(value)}; expected True or False.", TypeError)
+        return True
 
     @property
     def is_open(self) -> bool:

@@ -6,7 +6,7 @@ Layouts: docs/layouts.md, "Scale pairs" and "Scales on NVIDIA".
 
 import torch
 
-from ascend_sim import backends
+from ascend_sim import arguments, backends
 from deep_gemm._door import Door
 from deep_gemm._operands import Quantised
 
@@ -16,17 +16,17 @@ PER_ELEMENT = {torch.float32: 1, torch.int16: 2, torch.int32: 4}        # scales
 def recipes(door: Door, recipe, recipe_a, recipe_b) -> list | None:
     """[(name, (gran_mn, gran_k))] of a and b, given by recipe = (gran_m, gran_n, gran_k) or by recipe_a and recipe_b; None where left open."""
     if recipe is not None and (recipe_a is not None or recipe_b is not None):
-        door.refuse(f"recipe = {recipe} and recipe_a / recipe_b are exclusive; pass one kind.")
+        door.refuse(f"recipe = {arguments.shown(recipe)} and recipe_a / recipe_b are exclusive; pass one kind.")
         return None
     if recipe is not None:
         if not is_ints(recipe, 3):
-            door.refuse(f"recipe is {recipe!r}; expected three ints (gran_m, gran_n, gran_k), such as (1, 1, 32).")
+            door.refuse(f"recipe is {arguments.shown(recipe)}; expected three ints (gran_m, gran_n, gran_k), such as (1, 1, 32).")
             return None
         return [("recipe", (recipe[0], recipe[2])), ("recipe", (recipe[1], recipe[2]))]
     given = [("recipe_a", recipe_a), ("recipe_b", recipe_b)]
     wrong = [(name, pair) for name, pair in given if pair is not None and not is_ints(pair, 2)]
     for name, pair in wrong:
-        door.refuse(f"{name} is {pair!r}; expected two ints (gran_mn, gran_k), such as (1, 32).")
+        door.refuse(f"{name} is {arguments.shown(pair)}; expected two ints (gran_mn, gran_k), such as (1, 32).")
     return None if wrong else [(name, pair if pair is None else tuple(pair)) for name, pair in given]
 
 

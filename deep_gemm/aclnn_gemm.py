@@ -7,7 +7,7 @@ vendor's functions accept and where they write is kept.
 
 import torch
 
-from ascend_sim import backends
+from ascend_sim import arguments, backends
 from ascend_sim.backends import settings
 from ascend_sim.backends.scales import check_powers_of_two
 from deep_gemm._dense import AXES, check_output, prepare_output, sizes
@@ -50,7 +50,7 @@ cublaslt_gemm_nt, cublaslt_gemm_nn, cublaslt_gemm_tn, cublaslt_gemm_tt = aclnn_b
 def aclnn_fp8_fp4_gemm_nt(a, b, d, c=None, recipe=None, recipe_a=None, recipe_b=None, disable_ue8m0_cast=False) -> None:
     """d = A @ B.T, plus C: operands as fp8_fp4_gemm_nt takes them, with these limits of the vendor's function.
 
-    k is a multiple of 64; every recipe is (1, 1, 32). Scales: [mn, k / 32] fp32 powers of two, float8_e8m0fnu or uint8 exponents; not int16
+    k is a multiple of 64; every recipe is (1, 1, 32). Scales: [mn, k / 32] fp32 powers of two (0 is taken as 2^-127, inf as NaN), float8_e8m0fnu or uint8 exponents; not int16
     FP8 x FP8, FP4 x FP4: any major; d bf16 or fp32. FP8 x FP4: both K-major; d bf16 or fp16. FP4 x FP8: not at all
     c: shape and dtype of d, added to the rounded product; None overwrites
     disable_ue8m0_cast: True refuses fp32 scales
@@ -99,6 +99,7 @@ def _fp8_fp4(suffix: str, a, b, d, c, recipe, recipe_a, recipe_b, disable_ue8m0_
     door = Door(f"aclnn_fp8_fp4_gemm_{suffix}")
     a_axes, b_axes = AXES[suffix]
     _check_recipes(door, recipe, recipe_a, recipe_b)
+    is_flag = door.flag("disable_ue8m0_cast", disable_ue8m0_cast)
     qa, qb = check_quantised(door, "a", a, a_axes), check_quantised(door, "b", b, b_axes)
     mnk = None
     if qa and qb and check_pair(door, qa, qb):
@@ -108,7 +109,7 @@ def _fp8_fp4(suffix: str, a, b, d, c, recipe, recipe_a, recipe_b, disable_ue8m0_
         if k % 64:
             door.refuse(f"k = {k}; the vendor's function takes multiples of 64. fp8_fp4_gemm_{suffix} takes any.")
         for name, operand, mn, axes in (("sfa (a[1])", qa, m, a_axes), ("sfb (b[1])", qb, n, b_axes)):
-            _check_scale(door, name, operand.sf, mn, k, axes, disable_ue8m0_cast)
+            _check_scale(door, name, operand.sf, mn, k, axes, is_flag and disable_ue8m0_cast)
         accepted = (torch.bfloat16, torch.float32)
         if qb.is_fp4 and not qa.is_fp4:
             accepted = (torch.bfloat16, torch.float16)
@@ -142,7 +143,7 @@ def _run_fp8_fp4(door: Door, a, b, d, c, k: int, tensors: dict) -> None:
 def _check_recipes(door: Door, recipe, recipe_a, recipe_b) -> None:
     for name, value, only in (("recipe", recipe, (1, 1, 32)), ("recipe_a", recipe_a, (1, 32)), ("recipe_b", recipe_b, (1, 32))):
         if value is not None and (not isinstance(value, (tuple, list)) or tuple(value) != only):
-            door.refuse(f"{name} is {value!r}; the vendor's function takes {only} only.")
+            door.refuse(f"{name} is {arguments.shown(value)}; the vendor's function takes {only} only.")
     if recipe is not None and (recipe_a is not None or recipe_b is not None):
         door.refuse(f"recipe = {recipe} and recipe_a / recipe_b are exclusive; pass one kind.")
 

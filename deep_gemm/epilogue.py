@@ -8,6 +8,8 @@ from numbers import Real
 
 import torch
 
+from ascend_sim import arguments
+
 __all__ = ["Epilogue", "Identity", "Alpha", "FP8Quantization"]
 
 
@@ -33,7 +35,10 @@ class Alpha(Epilogue):
     def __init__(self, alpha: float):
         if not isinstance(alpha, Real) or isinstance(alpha, bool):
             raise TypeError(f"Alpha: alpha is of type {type(alpha).__name__}; expected a number.")
-        self.alpha = float(alpha)
+        try:
+            self.alpha = float(alpha)
+        except OverflowError:
+            raise ValueError(f"Alpha: alpha is a whole number of {alpha.bit_length()} bits; expected one that a floating-point number can hold.") from None
 
     def __repr__(self) -> str:
         return f"Alpha({self.alpha})"
@@ -44,7 +49,8 @@ class FP8Quantization(Epilogue):
 
     def __init__(self, sfd: torch.Tensor):
         if not isinstance(sfd, torch.Tensor) or sfd.dtype != torch.int16 or sfd.dim() != 2:
-            raise TypeError("FP8Quantization: sfd must be an int16 tensor [m, batches * n / 64].")
+            what = f"a tensor of {str(sfd.dtype).removeprefix('torch.')} {list(sfd.shape)}" if isinstance(sfd, torch.Tensor) else arguments.shown(sfd)
+            raise TypeError(f"FP8Quantization: sfd is {what}; expected an int16 tensor [m, batches * n / 64].")
         self.sfd = sfd
 
     def __repr__(self) -> str:

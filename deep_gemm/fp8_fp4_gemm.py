@@ -3,7 +3,7 @@
 
 import torch
 
-from ascend_sim import backends
+from ascend_sim import arguments, backends
 from ascend_sim.backends import settings
 from deep_gemm._dense import AXES, check_epilogue, check_output, prepare_output, sizes
 from deep_gemm._door import Door
@@ -21,7 +21,7 @@ def fp8_fp4_gemm_nt(a, b, d, c=None, recipe=None, recipe_a=None, recipe_b=None, 
     b: (data, sf)   data [n, k] float8_e4m3fn, sf [ceil(n / gran_n), ..] likewise
        data and sf each with unit stride on either axis. Data may be FP4: int8, two codes a byte along the axis of unit stride, which is
        stored at half its size, [m, k / 2] or [m / 2, k] (docs/layouts.md, "FP4 pairs").
-       fp32 scales are non-negative powers of two; an int16 holds the UE8M0 exponents of two neighbouring blocks, the even one in the low
+       fp32 scales are non-negative powers of two, of which the exponent byte counts: 0 is taken as 2^-127, inf as NaN; an int16 holds the UE8M0 exponents of two neighbouring blocks, the even one in the low
        byte (docs/layouts.md, "Scale pairs"). A = data * sf[row // gran_m, k // 32]
     d: [m, n] bf16 or fp32, rows contiguous; the only tensor written
     c: shape and dtype of d; None overwrites; c is d accumulates in place; any other c is copied into d first and stays as it is
@@ -78,7 +78,7 @@ def fp8_gemm_nt_skip_head_mid(a, b, d, head_splits, recipe=None, compiled_dims="
     function = "fp8_gemm_nt_skip_head_mid"
     fine = isinstance(head_splits, (tuple, list)) and len(head_splits) == 3 and all(type(x) is int and x >= 0 for x in head_splits)
     if not fine or head_splits[0] + head_splits[2] == 0:
-        raise ValueError(f"{function}: head_splits is {head_splits!r}; expected three ints (left, mid, right) of at least 0, left + right positive.")
+        raise ValueError(f"{function}: head_splits is {arguments.shown(head_splits)}; expected three ints (left, mid, right) of at least 0, left + right positive.")
     _fp8_fp4_gemm("nt", a, b, d, None, recipe, None, None, compiled_dims, disable_ue8m0_cast, None, None, function, tuple(head_splits))
 
 
@@ -87,6 +87,7 @@ def _fp8_fp4_gemm(suffix: str, a, b, d, c, recipe, recipe_a, recipe_b, compiled_
     door, limits = Door(function or f"fp8_fp4_gemm_{suffix}"), backends.limits("deep_gemm")
     if heads is not None:
         door.differs("skip head mid", "only the CUDA library has this function.")
+    door.flag("disable_ue8m0_cast", disable_ue8m0_cast)
     given = recipes(door, recipe, recipe_a, recipe_b)
     qa, qb = (check_quantised(door, name, operand, axes) for name, operand, axes in zip("ab", (a, b), AXES[suffix], strict=True))
     mnk = chosen = None
@@ -96,7 +97,7 @@ def _fp8_fp4_gemm(suffix: str, a, b, d, c, recipe, recipe_a, recipe_b, compiled_
         m, n, k = mnk
         if given is not None:
             chosen = limits.recipes(door, given, qa, qb)
-        if chosen is not None:
+        if chosen is not None and door.flag("disable_ue8m0_cast", disable_ue8m0_cast):
             check_scale(door, "sfa (a[1])", qa, chosen[0], disable_ue8m0_cast)
             check_scale(door, "sfb (b[1])", qb, chosen[1], disable_ue8m0_cast)
         check_output(door, d, c, m, n if heads is None else _width(door, n, heads))

@@ -3,7 +3,7 @@
 
 from pathlib import Path
 
-from ascend_sim import backends, config, parity
+from ascend_sim import arguments, backends, config, parity
 from ascend_sim.backends import settings
 
 __all__ = [
@@ -23,9 +23,9 @@ def set_num_sms(num_sms: int, /) -> None:
     Parity: 0 ("all", as on CUDA) warns. Raises: ValueError for other values, TypeError for what is not an int.
     """
     if type(num_sms) is not int:
-        raise TypeError(f"set_num_sms: num_sms is {num_sms!r}; expected an int.")
+        raise TypeError(f"set_num_sms: num_sms is {arguments.shown(num_sms)}; expected an int.")
     if not 0 <= num_sms <= _device_cores():
-        raise ValueError(f"set_num_sms: num_sms is {num_sms}; expected 1 to {_device_cores()}, as many cores as the device has.")
+        raise ValueError(f"set_num_sms: num_sms is {arguments.shown(num_sms)}; expected 1 to {_device_cores()}, as many cores as the device has.")
     if num_sms == 0:
         parity.differs("set_num_sms", "num_sms 0", "num_sms = 0 (all cores) is only known to the CUDA library.")
     settings.deep_gemm.num_sms = num_sms
@@ -40,7 +40,7 @@ def get_num_sms() -> int:
 def set_npu_arch(arch: int) -> None:
     """The architecture number that kernels are compiled for; 0, the default, asks the device. Kept, without effect here."""
     if type(arch) is not int or arch < 0:
-        raise ValueError(f"set_npu_arch: arch is {arch!r}; expected an int of at least 0 (0: the device's own).")
+        raise ValueError(f"set_npu_arch: arch is {arguments.shown(arch)}; expected an int of at least 0 (0: the device's own).")
     settings.deep_gemm.npu_arch = arch
 
 
@@ -51,7 +51,7 @@ def get_npu_arch() -> int:
 
 def use_deterministic_algorithms(enabled: bool) -> None:
     """Whether kernels that could add in a varying order must not. All kernels here are deterministic either way."""
-    settings.deep_gemm.deterministic = bool(enabled)
+    settings.deep_gemm.deterministic = arguments.flag("use_deterministic_algorithms", "enabled", enabled)
 
 
 def get_deterministic_algorithms() -> bool:
@@ -72,6 +72,7 @@ def get_mk_alignment_for_contiguous_layout() -> int:
 def get_theoretical_mk_alignment_for_contiguous_layout(expected_m: int | None = None) -> int:
     """256. `expected_m` is CUDA's hint; giving it warns, since the Ascend function takes no argument. On the backend cuda as there."""
     if expected_m is not None:
+        arguments.whole("get_theoretical_mk_alignment_for_contiguous_layout", "expected_m", expected_m, 0, 2**63 - 1)
         parity.differs("get_theoretical_mk_alignment_for_contiguous_layout", "expected_m",
                        f"expected_m = {expected_m} is only known to the CUDA library.")
     return backends.limits("deep_gemm").theoretical_mk_alignment(expected_m)
@@ -87,7 +88,7 @@ def get_library_root_path() -> str:
 def set_tc_util(percent: int) -> None:
     """CUDA: how much of the tensor cores kernels should use, 0 to 100; 0 reads back as 100. Warns."""
     if type(percent) is not int or not 0 <= percent <= 100:
-        raise ValueError(f"set_tc_util: percent is {percent!r}; expected an int from 0 to 100.")
+        raise ValueError(f"set_tc_util: percent is {arguments.shown(percent)}; expected an int from 0 to 100.")
     _only_cuda("set_tc_util")
     settings.deep_gemm.tc_util = percent
 
@@ -99,8 +100,9 @@ def get_tc_util() -> int:
 
 def set_pdl(enabled: bool) -> None:
     """CUDA: programmatic dependent launch. Warns."""
+    enabled = arguments.flag("set_pdl", "enabled", enabled)
     _only_cuda("set_pdl")
-    settings.deep_gemm.pdl = bool(enabled)
+    settings.deep_gemm.pdl = enabled
 
 
 def get_pdl() -> bool:
@@ -110,6 +112,7 @@ def get_pdl() -> bool:
 
 def set_ignore_compile_dims(enabled: bool) -> None:
     """CUDA: whether compiled_dims is ignored, which it always is here. Warns."""
+    arguments.flag("set_ignore_compile_dims", "enabled", enabled)
     _only_cuda("set_ignore_compile_dims")
 
 
@@ -117,7 +120,7 @@ def set_block_size_multiple_of(multiple: int | tuple[int, int]) -> None:
     """CUDA: of what block sizes have to be multiples; kernels here choose their own. Warns."""
     pair = multiple if isinstance(multiple, (tuple, list)) else (multiple, multiple)
     if len(pair) != 2 or not all(type(size) is int and size > 0 for size in pair):
-        raise ValueError(f"set_block_size_multiple_of: multiple is {multiple!r}; expected a positive int or two of them.")
+        raise ValueError(f"set_block_size_multiple_of: multiple is {arguments.shown(multiple)}; expected a positive int or two of them.")
     _only_cuda("set_block_size_multiple_of")
 
 

@@ -3,7 +3,7 @@
 
 import torch
 
-from ascend_sim import backends
+from ascend_sim import arguments, backends
 from ascend_sim.backends import host, settings
 from deep_gemm._door import Door
 from deep_gemm._scales import PER_ELEMENT, is_ints, unit_stride
@@ -24,7 +24,7 @@ def transform_sf_into_required_layout(sf, mn, k, recipe, num_groups=None, is_sfa
     Returns int16 [(num_groups,) mn, P], P = ceil(ceil(k / 32) / 2), strides (P * mn, 1, mn): scale of row r and block kb in byte kb % 2
     of element [r, kb // 2]; drawn in docs/layouts.md, "Scale pairs". An int16 sf that is so already is returned itself.
     Edges: mn = 0 or k = 0 gives an empty tensor. An odd number of blocks leaves the last high byte 0. mn is not padded (unlike CUDA).
-    Values: the exponent byte as it is; 0 means 2^-127, 255 NaN.
+    Values: the exponent byte as it is; 0 means 2^-127, 255 NaN. So fp32 0 becomes 2^-127 and fp32 inf becomes NaN.
     Parity: what only CUDA takes warns (docs/parity.md): a two-number recipe (gran_mn, gran_k) without is_sfa, gran_k = 128, int32 sf. fp32 sf of
        gran_k = 128 that has no int16 pairs (no powers of two, or disable_ue8m0_cast) is returned itself; the GEMMs take it.
        On the backend cuda the result is what NVIDIA's kernels read (docs/layouts.md, "Scales on NVIDIA").
@@ -33,6 +33,7 @@ def transform_sf_into_required_layout(sf, mn, k, recipe, num_groups=None, is_sfa
     """
     door, limits = Door("transform_sf_into_required_layout"), backends.limits("deep_gemm")
     fine = [_check_size(door, name, value) for name, value in (("mn", mn), ("k", k))]
+    fine.append(door.flag("disable_ue8m0_cast", disable_ue8m0_cast))
     chosen = _recipe(door, recipe, is_sfa)
     if num_groups is not None:
         fine.append(_check_size(door, "num_groups", num_groups))
@@ -61,9 +62,9 @@ def transform_sf_into_required_layout(sf, mn, k, recipe, num_groups=None, is_sfa
 
 
 def _check_size(door: Door, name: str, value) -> bool:
-    if type(value) is int and value >= 0:
+    if type(value) is int and 0 <= value < 1 << 48:
         return True
-    return door.refuse(f"{name} is {value!r}; expected an int of at least 0.", ValueError if type(value) is int else TypeError)
+    return door.refuse(f"{name} is {arguments.shown(value)}; expected an int of at least 0, below 2^48.", ValueError if type(value) is int else TypeError)
 
 
 def _recipe(door: Door, recipe, is_sfa) -> tuple[int, int] | None:
@@ -73,10 +74,10 @@ def _recipe(door: Door, recipe, is_sfa) -> tuple[int, int] | None:
         door.differs("two-number recipe", f"recipe = {tuple(recipe)} has two numbers, which only the CUDA library takes.")
         return tuple(recipe) if limits.check_recipe(door, "recipe", tuple(recipe)) else None
     if not is_ints(recipe, 3):
-        door.refuse(f"recipe is {recipe!r}; expected three ints (gran_m, gran_n, gran_k) with is_sfa, or two (gran_mn, gran_k) without.")
+        door.refuse(f"recipe is {arguments.shown(recipe)}; expected three ints (gran_m, gran_n, gran_k) with is_sfa, or two (gran_mn, gran_k) without.")
         return None
     if not isinstance(is_sfa, bool):
-        door.refuse(f"is_sfa is {is_sfa!r}; expected True (gran_m counts) or False (gran_n counts) with a recipe of three numbers.")
+        door.refuse(f"is_sfa is {arguments.shown(is_sfa)}; expected True (gran_m counts) or False (gran_n counts) with a recipe of three numbers.")
         return None
     chosen = (recipe[0] if is_sfa else recipe[1], recipe[2])
     return chosen if limits.check_recipe(door, "recipe", chosen) else None

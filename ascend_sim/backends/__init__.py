@@ -25,7 +25,7 @@ import importlib
 import importlib.metadata
 from dataclasses import dataclass
 
-from ascend_sim import config
+from ascend_sim import arguments, config
 
 _BUILT_IN = {name: f"ascend_sim.backends.{name}" for name in ("ascend", "torch", "cuda")}
 _override: str | None = None     # what `use` says
@@ -96,7 +96,7 @@ class use:
 def package(name: str):
     """The package of a backend, imported. `name` may have an option."""
     if not isinstance(name, str):
-        raise TypeError(f"the name of a backend is {name!r}; expected a str; known: {', '.join(sorted(_packages()))}.")
+        raise TypeError(f"the name of a backend is {arguments.shown(name)}; expected a str; known: {', '.join(sorted(_packages()))}.")
     return _package(name)
 
 

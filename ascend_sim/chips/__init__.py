@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from ascend_sim import config
+from ascend_sim import arguments, config
 
 CONFIDENCE = ("stated", "measured", "inferred", "assumed")
 _KEYS = {"value", "unit", "source", "confidence", "also", "from", "note", "calibrated_on"}
@@ -49,7 +49,7 @@ def load(name: str) -> Chip:
     for what is no str.
     """
     if not isinstance(name, str):
-        raise TypeError(f"ascend_sim.chips.load: name is {name!r}; expected a str: one of {', '.join(names())}, or the path of a .toml file.")
+        raise TypeError(f"ascend_sim.chips.load: name is {arguments.shown(name)}; expected a str: one of {', '.join(names())}, or the path of a .toml file.")
     return _load(name)
 
 

@@ -17,7 +17,7 @@ docs/compat.md says what each does and where it ends.
 import importlib
 import warnings
 
-from ascend_sim import config
+from ascend_sim import arguments, config
 
 _active: dict[str, bool] = {}       # name -> whether it is installed; False: it stepped aside, and has said so
 
@@ -27,9 +27,11 @@ def install(*names: str) -> tuple[str, ...]:
 
     Raises: ValueError for a name that is not known, before anything is installed; ImportError if the device npu cannot be had.
     """
-    unknown = [name for name in names if name not in config.SHIMS]
+    if names == ("all",):
+        names = config.SHIMS
+    unknown = [name for name in names if not isinstance(name, str) or name not in config.SHIMS]
     if unknown:
-        raise ValueError(f"ascend_sim.compat.install: unknown {', '.join(map(repr, unknown))}; known: {', '.join(config.SHIMS)}.")
+        raise ValueError(f"ascend_sim.compat.install: unknown {', '.join(map(arguments.shown, unknown))}; known: {', '.join(config.SHIMS)}, or all.")
     if names:
         import ascend_sim.npu  # noqa: F401  the device, if torch did not load it by itself
     for name in names:

@@ -16,10 +16,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ascend_sim import arguments
+
 __all__ = ["FORMATS", "decode", "encode", "hf32", "pack_fp4", "unpack_fp4"]
 
 ROUNDINGS = ("nearest_even", "nearest_away", "floor", "ceil", "trunc", "odd")
 SATURATIONS = ("off", "on", "on_keep_nan")
+_BITS = {"bf16": 16, "f16": 16, "hf32": 19}              # of a code; 8 of the others, 4 of which e2m1 and e1m2 use
 _HF32_DROPPED = 13         # mantissa bits of a float32
 
 
@@ -53,14 +56,39 @@ _OTHERS = ("e8m0", "hif8", "hf32")
 def _check(name: str, rounding: str = "nearest_even", saturation: str = "off") -> None:
     for what, value, accepted in (("format", name, (*FORMATS, *_OTHERS)), ("rounding", rounding, ROUNDINGS),
                                   ("saturation", saturation, SATURATIONS)):
-        if value not in accepted:
-            raise ValueError(f"ascend_sim.formats: {what} {value!r} is unknown; accepted: {', '.join(accepted)}")
+        if not isinstance(value, str) or value not in accepted:
+            raise ValueError(f"ascend_sim.formats: {what} {arguments.shown(value)} is unknown; accepted: {', '.join(accepted)}")
+
+
+def _integers(function: str, name: str, values, bits: int) -> np.ndarray:
+    """int64 of what are whole numbers of so many bits; those of signed types may stand for their raw bytes."""
+    array = _array(function, name, values, "iub", "whole numbers")
+    if array.size and not (-(1 << bits - 1) <= array.min() and array.max() < 1 << bits):
+        raise ValueError(f"ascend_sim.formats.{function}: {name} has values from {array.min()} to {array.max()}; expected codes from 0 to {(1 << bits) - 1}.")
+    return array.astype(np.int64) & ((1 << bits) - 1)
+
+
+def _numbers(function: str, name: str, values) -> np.ndarray:
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _array(function, name, values, "iubfV", "numbers").astype(np.float32)        # V: bfloat16 and the like, of ml_dtypes
+
+
+def _array(function: str, name: str, values, kinds: str, what: str) -> np.ndarray:
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError, RuntimeError) as error:          # ragged lists; tensors elsewhere, whose message says what to do
+        raise TypeError(f"ascend_sim.formats.{function}: {name} is {type(values).__name__}; expected {what} that numpy can hold: {error}") from None
+    if array.size == 0 and isinstance(values, list | tuple):
+        return np.zeros(array.shape, np.int64)                      # numpy makes them floating-point
+    if array.dtype.kind not in kinds or array.dtype.names is not None:
+        raise TypeError(f"ascend_sim.formats.{function}: {name} is {arguments.shown(values)}; expected {what}.")
+    return array
 
 
 def decode(name: str, codes) -> np.ndarray:
     """Values of `codes` as float32, exact. NaN codes give NaN."""
     _check(name)
-    codes = np.asarray(codes).astype(np.int64)
+    codes = _integers("decode", "codes", codes, _BITS.get(name, 8))
     if name == "e8m0":
         return np.where(codes == 255, np.nan, np.ldexp(1.0, codes - 127)).astype(np.float32)
     if name == "hif8":
@@ -81,9 +109,9 @@ def decode(name: str, codes) -> np.ndarray:
 
 def encode(name: str, values, rounding: str | None = None, saturation: str = "on") -> np.ndarray:
     """Codes of float32 `values`: uint16 for bf16 and f16, uint32 for hf32, else uint8. rounding defaults to nearest_even (hif8: nearest_away)."""
-    rounding = rounding or ("nearest_away" if name == "hif8" else "nearest_even")
+    rounding = rounding if rounding is not None else ("nearest_away" if name == "hif8" else "nearest_even")
     _check(name, rounding, saturation)
-    values = np.asarray(values, np.float32)
+    values = _numbers("encode", "values", values)
     if name == "hf32":
         if rounding not in ROUNDINGS[:2]:
             raise ValueError(f"ascend_sim.formats: hf32 is rounded {' or '.join(ROUNDINGS[:2])}, not {rounding}")
@@ -118,7 +146,8 @@ def encode(name: str, values, rounding: str | None = None, saturation: str = "on
 
 def hf32(values, away: bool = False) -> np.ndarray:
     """float32 values rounded to 10 mantissa bits, as the cube takes them in HF32 mode."""
-    values = np.ascontiguousarray(values, np.float32)
+    arguments.flag("ascend_sim.formats.hf32", "away", away)
+    values = np.ascontiguousarray(_numbers("hf32", "values", values))
     bits = values.view(np.uint32).astype(np.int64)
     rounded = (bits + (0x1000 if away else 0xFFF + (bits >> 13 & 1))) & 0xFFFFE000
     return np.where(np.isnan(values), np.float32(np.nan), rounded.astype(np.uint32).view(np.float32))
@@ -126,13 +155,18 @@ def hf32(values, away: bool = False) -> np.ndarray:
 
 def unpack_fp4(packed) -> np.ndarray:
     """[..., n] bytes to [..., 2n] codes."""
-    packed = np.asarray(packed).view(np.uint8)
+    packed = _array("unpack_fp4", "packed", packed, "iubfV", "bytes")
+    if packed.dtype.itemsize != 1 or packed.ndim == 0:
+        raise TypeError(f"ascend_sim.formats.unpack_fp4: packed is {'one' if packed.ndim == 0 else 'an array'} of {packed.dtype}; expected an array of bytes.")
+    packed = packed.view(np.uint8)
     return np.stack([packed & 0xF, packed >> 4], axis=-1).reshape(*packed.shape[:-1], -1)
 
 
 def pack_fp4(codes) -> np.ndarray:
     """[..., 2n] codes to [..., n] bytes."""
-    codes = np.asarray(codes).astype(np.uint8)
+    codes = _integers("pack_fp4", "codes", codes, 8).astype(np.uint8)
+    if codes.ndim == 0 or codes.shape[-1] % 2:
+        raise ValueError(f"ascend_sim.formats.pack_fp4: codes has shape {list(codes.shape)}; expected an even number in the last axis.")
     return (codes[..., 0::2] & 0xF) | (codes[..., 1::2] << 4)
 
 

@@ -15,10 +15,12 @@ is finer, and where it is coarser the scales it stands for have to be equal. Wha
 first offending scale and the reason. Tensors may be on any device; the result is on the same one. Source: deep_gemm.md 4.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 
+from ascend_sim import arguments
 from ascend_sim.errors import LayoutError
 from ascend_sim.layouts import ue8m0
 
@@ -95,6 +97,7 @@ def convert(sf: torch.Tensor, source: Layout, target: Layout, *, mn: int, k: int
     Raises: LayoutError (a ValueError) for a scale that `target` cannot hold; ValueError and TypeError for what `sf`, `source` or `target` is not.
     """
     _layout("convert", "target", target)
+    arguments.whole("convert", "alignment", alignment, 1)
     scales, is_gap = _decoded("convert", sf, source, mn, k, psum_layout, alignment)
     scales, is_gap = _regridded(scales, is_gap, source, target, mn, k, None)
     encoded = _encoded(scales, is_gap, target, mn, k)
@@ -109,7 +112,10 @@ def convert_k_grouped(sf: torch.Tensor, source: Layout, target: Layout, *, mn: i
 
     gran_mn is 1 for all. Raises: as convert; a LayoutError names the group.
     """
-    ks = [_size("convert_k_grouped", "ks", int(k_g)) for k_g in ks]
+    _size("convert_k_grouped", "mn", mn)
+    if not isinstance(ks, Sequence) or isinstance(ks, str | bytes):
+        raise TypeError(f"convert_k_grouped: ks is {arguments.shown(ks)}; expected a list of k of each group.")
+    ks = [arguments.whole("convert_k_grouped", "ks", k_g, 0) for k_g in ks]
     for name, layout in (("source", source), ("target", target)):
         _layout("convert_k_grouped", name, layout)
         if layout.gran_mn != 1:
@@ -141,6 +147,10 @@ def values(sf: torch.Tensor, layout: Layout, mn: int, k: int) -> torch.Tensor:
 
 def mismatch(sf: torch.Tensor, layout: Layout, mn: int, k: int) -> str | None:
     """What about dtype, shape or strides is not as kernels of `layout` read it; None if nothing."""
+    arguments.tensor("mismatch", "sf", sf)
+    _layout("mismatch", "layout", layout)
+    _size("mismatch", "mn", mn)
+    _size("mismatch", "k", k)
     if sf.dtype != layout.dtype:
         return f"has dtype {_short(sf.dtype)}; expected {_short(layout.dtype)}"
     if tuple(sf.shape[-2:]) != layout.shape(mn, k):
@@ -156,6 +166,13 @@ def mismatch(sf: torch.Tensor, layout: Layout, mn: int, k: int) -> str | None:
 
 def place(elements: torch.Tensor, layout: Layout, mn: int, k: int) -> torch.Tensor:
     """Elements [(G,) rows, columns] of a layout, copied to where its kernels expect them; what pads the rows is 0."""
+    arguments.tensor("place", "elements", elements, (2, 3))
+    _layout("place", "layout", layout)
+    _size("place", "mn", mn)
+    _size("place", "k", k)
+    if tuple(elements.shape[-2:]) != layout.shape(mn, k):
+        raise ValueError(f"place: elements has shape {list(elements.shape)}; expected {[*elements.shape[:-2], *layout.shape(mn, k)]} for {layout}, "
+                         f"mn = {mn}, k = {k}.")
     strides = layout.strides(mn, k)
     if strides is None or strides[2] == 1:
         return elements.contiguous()
@@ -192,7 +209,7 @@ def _scales(sf: torch.Tensor, layout: Layout) -> torch.Tensor:
 def _gap_rows(function: str, psum_layout, gran_mn: int, rows: int, alignment: int) -> torch.Tensor:
     """bool [rows] of scale rows between the end of a group and the start of the next."""
     if not isinstance(psum_layout, torch.Tensor) or psum_layout.dtype != torch.int32 or psum_layout.dim() != 1:
-        raise TypeError(f"{function}: psum_layout is {psum_layout!r}; expected an int32 tensor [groups].")
+        raise TypeError(f"{function}: psum_layout is {arguments.shown(psum_layout)}; expected an int32 tensor [groups].")
     if alignment < 1 or alignment % gran_mn:
         raise ValueError(f"{function}: alignment is {alignment}; expected a multiple of gran_mn = {gran_mn}.")
     gaps = torch.zeros(rows, dtype=torch.bool)
@@ -299,19 +316,19 @@ def _check(function: str, sf, dtype: torch.dtype, dims: tuple[int, ...]) -> None
 
 def _layout(function: str, name: str, value) -> None:
     if not isinstance(value, Layout):
-        raise TypeError(f"{function}: {name} is {value!r}; expected a Layout: plain(), sm90(), sm100() or ascend() of ascend_sim.layouts.")
+        raise TypeError(f"{function}: {name} is {arguments.shown(value)}; expected a Layout: plain(), sm90(), sm100() or ascend() of ascend_sim.layouts.")
 
 
 def _size(function: str, name: str, value) -> int:
-    if type(value) is not int or value < 0:
-        raise ValueError(f"{function}: {name} is {value!r}; expected an int of at least 0.")
+    if type(value) is not int or not 0 <= value < 1 << 48:
+        raise ValueError(f"{function}: {name} is {arguments.shown(value)}; expected an int of at least 0, below 2^48.")
     return value
 
 
 def _accepted(function: str, name: str, value, accepted) -> int:
     if type(value) is not int or value not in accepted:
         text = " or ".join(map(str, accepted)) if isinstance(accepted, tuple) else "an int of at least 1"
-        raise ValueError(f"{function}: {name} is {value!r}; expected {text}.")
+        raise ValueError(f"{function}: {name} is {arguments.shown(value)}; expected {text}.")
     return value
 
 

@@ -3,7 +3,7 @@
 
 from types import SimpleNamespace
 
-from ascend_sim import _C
+from ascend_sim import _C, arguments
 
 config = SimpleNamespace(allow_internal_format=True)
 matmul = SimpleNamespace(allow_hf32=False)
@@ -25,9 +25,9 @@ def set_option(option: dict) -> None:
 def set_sync_debug_mode(debug_mode: int | str) -> None:
     """What happens when an operator makes the host wait for the device (item(), a copy to the host, nonzero): 0 or "default" nothing,
     1 or "warn" a warning, 2 or "error" an error."""
-    mode = _SYNC_MODES.index(debug_mode) if debug_mode in _SYNC_MODES else debug_mode
-    if mode not in (0, 1, 2):
-        raise ValueError(f"torch.npu.set_sync_debug_mode: debug_mode is {debug_mode!r}; expected 0, 1, 2, or default, warn, error.")
+    mode = _SYNC_MODES.index(debug_mode) if isinstance(debug_mode, str) and debug_mode in _SYNC_MODES else debug_mode
+    if not isinstance(mode, int) or mode not in (0, 1, 2):
+        raise ValueError(f"torch.npu.set_sync_debug_mode: debug_mode is {arguments.shown(debug_mode)}; expected 0, 1, 2, or default, warn, error.")
     _C.set_sync_debug_mode(int(mode))
 
 
@@ -37,7 +37,7 @@ def get_sync_debug_mode() -> int:
 
 def set_task_queue_enable(level: int) -> None:
     """Launches are synchronous here whatever the level; it can be read back."""
-    _state["task_queue"] = _one_of("set_task_queue_enable", "level", level, (0, 1, 2))
+    _state["task_queue"] = arguments.one_of("torch.npu.set_task_queue_enable", "level", level, (0, 1, 2))
 
 
 def get_task_queue_enable() -> int:
@@ -46,14 +46,8 @@ def get_task_queue_enable() -> int:
 
 def set_deterministic_level(level: int) -> None:
     """Results never depend on scheduling here; it can be read back."""
-    _state["deterministic_level"] = _one_of("set_deterministic_level", "level", level, (0, 1, 2))
+    _state["deterministic_level"] = arguments.one_of("torch.npu.set_deterministic_level", "level", level, (0, 1, 2))
 
 
 def get_deterministic_level() -> int:
     return _state["deterministic_level"]
-
-
-def _one_of(function: str, argument: str, given, accepted: tuple):
-    if given not in accepted:
-        raise ValueError(f"torch.npu.{function}: {argument} is {given!r}; expected one of {', '.join(map(str, accepted))}.")
-    return given

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Which devices there are, which is current, and what they are."""
 
+import operator
 from dataclasses import dataclass
 
 import torch
 
-from ascend_sim import _C, config, npu
+from ascend_sim import _C, arguments, config, npu
 from ascend_sim.npu import _registration
 
 SOC_VERSION_950 = 260       # the whole Ascend950 family, as torch_npu numbers it
@@ -16,19 +17,28 @@ def index_of(device) -> int:
     if device is None:
         return current_device()
     if isinstance(device, str):
-        device = torch.device(device)
+        try:
+            device = torch.device(device)
+        except RuntimeError:            # whose message lists devices that nobody has here
+            raise _no_device(device) from None
     if isinstance(device, torch.device):
         if device.type != _registration.NAME:
-            raise ValueError(f"torch.npu: device {device} given; expected an npu device, an index or None.")
+            raise _no_device(str(device))
         device = device.index if device.index is not None else current_device()
-    if not isinstance(device, int):
-        raise ValueError(f"torch.npu: device {device!r} given; expected an npu device, an index or None.")
+    if type(device) is not int:
+        if isinstance(device, bool) or not hasattr(type(device), "__index__") or isinstance(device, torch.Tensor):
+            raise _no_device(device)
+        device = operator.index(device)
     if device < 0:
         return current_device()
     if device >= device_count():
-        raise RuntimeError(f"torch.npu: device index {device} does not exist; expected 0 to {device_count() - 1} "
+        raise RuntimeError(f"torch.npu: device index {arguments.shown(device)} does not exist; expected 0 to {device_count() - 1} "
                            "(ASCEND_SIM_DEVICES, ASCEND_RT_VISIBLE_DEVICES).")
     return device
+
+
+def _no_device(given) -> ValueError:
+    return ValueError(f"torch.npu: device {arguments.shown(given)} given; expected an npu device, an index or None.")
 
 
 def is_available() -> bool:
@@ -97,6 +107,7 @@ class device_of(device):
     """Makes the device of a tensor current; a tensor that is not on an npu leaves the current one."""
 
     def __init__(self, obj):
+        arguments.instance("torch.npu.device_of", "obj", obj, (torch.Tensor, torch.UntypedStorage, torch.TypedStorage), "a tensor or a storage")
         super().__init__(obj.get_device() if obj.device.type == _registration.NAME else None)
 
 

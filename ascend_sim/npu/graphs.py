@@ -12,10 +12,10 @@ import gc
 
 import torch
 
-from ascend_sim import _C
+from ascend_sim import _C, arguments
 from ascend_sim.npu.devices import current_device, synchronize
 from ascend_sim.npu.memory import empty_cache
-from ascend_sim.npu.streams import Stream
+from ascend_sim.npu.streams import Stream, npu_stream
 from ascend_sim.npu.streams import stream as on_stream
 
 _MODES = ("default", "global", "thread_local", "relaxed")
@@ -25,6 +25,7 @@ class NPUGraph(torch._C._acceleratorGraph):
     """Captured work. Also usable through torch.accelerator.Graph, which is the same thing under PyTorch's own name."""
 
     def __new__(cls, keep_graph: bool = False):
+        arguments.flag("torch.npu.NPUGraph", "keep_graph", keep_graph)
         return super().__new__(cls, keep_graph)
 
     def __init__(self, keep_graph: bool = False):
@@ -32,8 +33,7 @@ class NPUGraph(torch._C._acceleratorGraph):
 
     def capture_begin(self, pool: tuple[int, int] | None = None, capture_error_mode: str = "global") -> None:
         """Everything submitted to the current stream, which must not be the default one, is captured until capture_end."""
-        if capture_error_mode not in _MODES:
-            raise ValueError(f"NPUGraph.capture_begin: capture_error_mode is {capture_error_mode!r}; expected one of {', '.join(_MODES)}.")
+        arguments.one_of("torch.npu.NPUGraph.capture_begin", "capture_error_mode", capture_error_mode, _MODES)
         super().capture_begin(pool=pool, capture_error_mode=capture_error_mode)
 
     def update(self, cpu_update_input) -> None:
@@ -51,7 +51,8 @@ class graph:
     _streams: dict[int, Stream] = {}
 
     def __init__(self, npu_graph, pool=None, stream=None, auto_dispatch_capture: bool = False, capture_error_mode: str = "global"):
-        self._graph, self._pool, self._mode = npu_graph, pool, capture_error_mode
+        self._graph = arguments.instance("torch.npu.graph", "npu_graph", npu_graph, torch._C._acceleratorGraph, "a torch.npu.NPUGraph")
+        self._pool, self._mode = _pool("torch.npu.graph", pool), arguments.one_of("torch.npu.graph", "capture_error_mode", capture_error_mode, _MODES)
         if stream is None:
             device = current_device()
             if device not in self._streams:
@@ -80,6 +81,12 @@ class graph:
             self._context.__exit__(kind, error, trace)
 
 
+def _pool(function: str, pool):
+    if pool is not None and not (isinstance(pool, tuple) and len(pool) == 2 and all(isinstance(part, int) for part in pool)):
+        raise TypeError(f"{function}: pool is {arguments.shown(pool)}; expected None, or what graph_pool_handle() or a graph's pool() returns.")
+    return pool
+
+
 def is_current_stream_capturing() -> bool:
     return _C.is_capturing(_C.current_device())
 
@@ -91,20 +98,25 @@ def graph_pool_handle() -> tuple[int, int]:
 
 def graph_task_group_begin(stream) -> None:
     """What is captured on `stream` until graph_task_group_end can be exchanged later."""
+    npu_stream("torch.npu.graph_task_group_begin", stream)
     _C.begin_group(stream.device_index, stream.stream_id)
 
 
 def graph_task_group_end(stream) -> int:
     """Returns the handle that graph_task_update_begin takes."""
+    npu_stream("torch.npu.graph_task_group_end", stream)
     return _C.end_group(stream.device_index, stream.stream_id)
 
 
 def graph_task_update_begin(stream, handle: int) -> None:
     """What is submitted to `stream` until graph_task_update_end replaces the group; it is not done before the next replay."""
+    npu_stream("torch.npu.graph_task_update_begin", stream)
+    handle = arguments.whole("torch.npu.graph_task_update_begin", "handle", handle, 0, 2**63 - 1)
     _C.begin_update(stream.device_index, stream.stream_id, handle)
 
 
 def graph_task_update_end(stream) -> None:
+    npu_stream("torch.npu.graph_task_update_end", stream)
     _C.end_update(stream.device_index, stream.stream_id)
 
 
@@ -114,6 +126,13 @@ def make_graphed_callables(callables, sample_args, num_warmup_iters: int = 3, al
     callables: one, or a tuple; sample_args: a tuple of tensors for each, of the shapes and requires_grad of later calls. A module keeps its
     identity and gets a new forward, used while its training flag is as it was at the capture. The results are overwritten by the next call.
     """
+    name = "torch.npu.make_graphed_callables"
+    for function in callables if isinstance(callables, tuple) else (callables,):
+        arguments.function_of(name, "callables", function)
+    for sample in (sample_args,) if not isinstance(callables, tuple) else arguments.instance(name, "sample_args", sample_args, (tuple, list), "a tuple for each callable"):
+        arguments.instance(name, "sample_args", sample, (tuple, list), "a tuple of tensors" + (" for each callable" if isinstance(callables, tuple) else ""))
+    num_warmup_iters, allow_unused_input = arguments.whole(name, "num_warmup_iters", num_warmup_iters, 0), arguments.flag(name, "allow_unused_input", allow_unused_input)
+    _pool(name, pool)
     if torch.is_autocast_enabled("npu") and torch.is_autocast_cache_enabled():
         raise RuntimeError("torch.npu.make_graphed_callables: autocast keeps a cache of casts, which a graph cannot use; enter it with "
                            "cache_enabled=False.")

@@ -3,7 +3,7 @@
 
 import torch
 
-from ascend_sim import _C
+from ascend_sim import _C, arguments
 from ascend_sim.npu.devices import index_of
 
 
@@ -72,8 +72,7 @@ def ipc_collect() -> None:
 
 def set_per_process_memory_fraction(fraction: float, device=None) -> None:
     """This process gets torch.OutOfMemoryError beyond `fraction` (0 to 1) of the device's memory."""
-    if not 0 <= fraction <= 1:
-        raise ValueError(f"torch.npu.set_per_process_memory_fraction: fraction is {fraction}; expected 0 to 1.")
+    fraction = arguments.number("torch.npu.set_per_process_memory_fraction", "fraction", fraction, 0, 1)
     index = index_of(device)
     _C.set_memory_limit(index, int(_C.memory_info(index)[1] * fraction))
 
@@ -115,11 +114,25 @@ def memory_summary(device=None, abbreviated: bool = False) -> str:
 
 def caching_allocator_alloc(size: int, device=None, stream=None) -> int:
     """The address of `size` bytes of HBM, to be given back with caching_allocator_delete."""
-    return _C.allocate(index_of(device), size)
+    size = arguments.whole("torch.npu.caching_allocator_alloc", "size", size, 0, 2**63 - 1)
+    address = _C.allocate(index_of(device), size)
+    _given_out[address] = _given_out.get(address, 0) + 1        # every request of 0 bytes gets the same
+    return address
 
 
 def caching_allocator_delete(mem_ptr: int) -> None:
-    _C.free(mem_ptr)
+    """Raises: ValueError for an address that caching_allocator_alloc has not given out, or that was given back already."""
+    address = arguments.whole("torch.npu.caching_allocator_delete", "mem_ptr", mem_ptr)
+    if address not in _given_out:
+        raise ValueError(f"torch.npu.caching_allocator_delete: mem_ptr is {arguments.shown(address)}; expected an address from caching_allocator_alloc "
+                         "that was not given back yet.")
+    _given_out[address] -= 1
+    if not _given_out[address]:
+        del _given_out[address]
+    _C.free(address)
+
+
+_given_out: dict[int, int] = {}         # by caching_allocator_alloc: address -> how often
 
 
 # Also under this module's name, as in torch_npu.

@@ -12,7 +12,7 @@ import contextlib
 import ctypes
 import os
 
-from ascend_sim import _C
+from ascend_sim import _C, arguments
 from ascend_sim.npu.devices import index_of
 
 
@@ -29,12 +29,19 @@ class NPUPluggableAllocator:
 
     def __init__(self, path_to_so_file: str, alloc_fn_name: str, free_fn_name: str):
         from ascend_sim.toolkit import runtime
+        function = "torch.npu.NPUPluggableAllocator"
+        arguments.instance(function, "path_to_so_file", path_to_so_file, (str, os.PathLike), "the path of a shared library")
+        for argument, name in (("alloc_fn_name", alloc_fn_name), ("free_fn_name", free_fn_name)):
+            arguments.text(function, argument, name)
         if not os.path.exists(path_to_so_file):
             raise FileNotFoundError(f"torch.npu.NPUPluggableAllocator: path_to_so_file is {str(path_to_so_file)!r}, which does not exist.")
         library = runtime.LIBRARY
         ctypes.CDLL(str(library), mode=ctypes.RTLD_GLOBAL)      # where the user's library finds aclrtMalloc
         runtime.attach()
-        self._library = ctypes.CDLL(os.fspath(path_to_so_file))
+        try:
+            self._library = ctypes.CDLL(os.path.abspath(path_to_so_file))       # a name without a slash would be looked for elsewhere
+        except OSError as error:
+            raise OSError(f"torch.npu.NPUPluggableAllocator: path_to_so_file is {str(path_to_so_file)!r}, which cannot be loaded: {error}") from None
         addresses = []
         for argument, name in (("alloc_fn_name", alloc_fn_name), ("free_fn_name", free_fn_name)):
             try:

@@ -3,7 +3,7 @@
 
 import torch
 
-from ascend_sim import _C
+from ascend_sim import _C, arguments
 from ascend_sim.npu import _registration
 from ascend_sim.npu.devices import index_of
 
@@ -24,12 +24,15 @@ class Stream(torch.Stream):
         return self.stream_id
 
     def record_event(self, event=None):
-        event = Event() if event is None else event
+        event = Event() if event is None else _event("torch.npu.Stream.record_event", "event", event)
         event.record(self)
         return event
 
+    def wait_event(self, event) -> None:
+        super().wait_event(_event("torch.npu.Stream.wait_event", "event", event))
+
     def wait_stream(self, stream) -> None:
-        self.wait_event(stream.record_event())
+        self.wait_event(npu_stream("torch.npu.Stream.wait_stream", stream).record_event())
 
     def __repr__(self):
         return f"<torch.npu.Stream device=npu:{self.device_index} npu_stream={self.npu_stream:#x}>"
@@ -61,17 +64,17 @@ class Event(torch.Event):
         return event
 
     def record(self, stream=None) -> None:
-        stream = current_stream() if stream is None else stream
+        stream = current_stream() if stream is None else npu_stream("torch.npu.Event.record", stream)
         super().record(stream)
         self._recorded_us = _C.now_us(stream.device_index, stream.stream_id)
 
     def wait(self, stream=None) -> None:
-        super().wait(current_stream() if stream is None else stream)
+        super().wait(current_stream() if stream is None else npu_stream("torch.npu.Event.wait", stream))
 
     def elapsed_time(self, end_event) -> float:
         """Simulated milliseconds from this event to `end_event`; 0.0 if no work was submitted in between."""
         if not isinstance(end_event, Event):        # torch.Event itself; its own method takes no subclass
-            return super().elapsed_time(end_event)
+            return super().elapsed_time(_event("torch.npu.Event.elapsed_time", "end_event", end_event))
         for name, event in (("this event", self), ("end_event", end_event)):
             if not event._has_timing:
                 raise ValueError(f"torch.npu.Event.elapsed_time: {name} was created without enable_timing=True.")
@@ -103,6 +106,18 @@ class ExternalEvent(Event):
         return "<torch.npu.ExternalEvent>"
 
 
+def npu_stream(function: str, stream):
+    """The stream, if it is one of an npu: PyTorch's own methods read whatever they are given as a stream."""
+    if not isinstance(stream, torch.Stream) or stream.device.type != _registration.NAME:
+        what = f"a stream of {stream.device}" if isinstance(stream, torch.Stream) else arguments.shown(stream)
+        raise TypeError(f"{function}: stream is {what}; expected a torch.npu.Stream.")
+    return stream
+
+
+def _event(function: str, name: str, event):
+    return arguments.instance(function, name, event, torch.Event, "a torch.npu.Event")
+
+
 def _wrapped(stream: torch.Stream) -> Stream:
     return Stream(stream_id=stream.stream_id, device_index=stream.device_index, device_type=_DEVICE_TYPE)
 
@@ -118,14 +133,14 @@ def default_stream(device=None) -> Stream:
 def set_stream(stream) -> None:
     """Makes a stream current in this thread, and its device too. None is ignored."""
     if stream is not None:
-        torch.accelerator.set_stream(stream)
+        torch.accelerator.set_stream(npu_stream("torch.npu.set_stream", stream))
 
 
 class StreamContext:
     """Makes a stream current inside a `with` block, and restores the streams and the device of before. None does nothing."""
 
     def __init__(self, stream):
-        self.stream = stream
+        self.stream = stream if stream is None else npu_stream("torch.npu.stream", stream)
 
     def __enter__(self):
         if self.stream is not None:

@@ -6,6 +6,8 @@ import os
 import warnings
 from dataclasses import dataclass
 
+from ascend_sim import arguments
+
 PIPES = ("S", "M", "V", "MTE1", "MTE2", "MTE3", "FIX")
 
 
@@ -85,7 +87,7 @@ class profile:
     _handle: int | None = None          # of the class, too: __del__ comes after an __init__ that failed
 
     def __init__(self, timeline: bool = True):
-        self._timeline = timeline
+        self._timeline = arguments.flag("ascend_sim.profile", "timeline", timeline)
         self._is_open = False
         self._records: list[LaunchRecord] | None = None
 
@@ -130,12 +132,17 @@ class profile:
         Raises: RuntimeError if the file cannot be written. Warns if launches have no timeline because of its size.
         """
         from ascend_sim import _C
+        arguments.instance("ascend_sim.profile.export_chrome_trace", "path", path, (str, os.PathLike), "the path of a file")
         fields = self._fields()
         without = [entry["name"] for entry in fields if not (entry["has_timeline"] or entry["is_estimate"])]
         if self._timeline and without:
             warnings.warn(f"{len(without)} of {len(fields)} launches have no timeline (functional mode, or more than two "
                           f"million instructions in this profile); the first is {without[0]}.", stacklevel=2)
-        _C.profile_write_chrome_trace(self._handle, os.fspath(path))
+        try:
+            _C.profile_write_chrome_trace(self._handle, os.fspath(path))
+        except RuntimeError:
+            raise RuntimeError(f"ascend_sim.profile.export_chrome_trace: path is {os.fspath(path)!r}, which cannot be written to: expected a file in a "
+                               "folder that exists, on a disk with room.") from None
 
     def table(self) -> str:
         return table(self.records)
@@ -151,6 +158,8 @@ class profile:
 
 def table(records: list[LaunchRecord]) -> str:
     """One line per launch, totals below: simulated time, limiting pipe, busy ratios, bytes, rate; host time last."""
+    for record in arguments.instance("ascend_sim.profiler.table", "records", records, (list, tuple), "a list of records, as of a profile"):
+        arguments.instance("ascend_sim.profiler.table", "records", record, LaunchRecord, "records of a profile")
     header = ("name", "simulated us", "limit", "M", "MTE1", "MTE2", "FIX", "V", "MTE3", "GM MB", "HBM MB", "TFLOPS", "host ms")
     rows = [header]
     for record in records:

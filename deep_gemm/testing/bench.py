@@ -6,11 +6,13 @@ as soon as two calls in a row took the same time, and `num_warmups` and `num_tes
 emulated L2 and touches no host memory.
 """
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 
 import torch
 
+from ascend_sim import arguments
 from deep_gemm._differences import report_helper
 
 __all__ = ["KernelProfile", "bench", "bench_kineto", "bench_msprof", "close_persistent_profiler", "empty_suppress", "suppress_stdout_stderr"]
@@ -66,10 +68,11 @@ def bench_msprof(fn: Callable, kernel_names=None, num_warmups: int = 10, num_tes
     """
     if kernel_names is None and not return_all_kernels:
         raise ValueError("bench_msprof: kernel_names is None; pass a name, a list of names, or return_all_kernels=True.")
-    if backend not in ("slow", "fast", "persistent"):
-        raise ValueError(f"bench_msprof: backend is {backend!r}; accepted: 'slow', 'fast', 'persistent'.")
-    if num_warmups < 0 or num_tests <= 0:
-        raise ValueError(f"bench_msprof: num_warmups = {num_warmups}, num_tests = {num_tests}; expected at least 0 and at least 1.")
+    if not isinstance(backend, str) or backend not in ("slow", "fast", "persistent"):
+        raise ValueError(f"bench_msprof: backend is {arguments.shown(backend)}; accepted: 'slow', 'fast', 'persistent'.")
+    _check("bench_msprof", fn, barrier, num_warmups, num_tests, flush_l2=flush_l2, barrier_comm_profiling=barrier_comm_profiling, return_all_kernels=return_all_kernels)
+    if kernel_names is not None and not isinstance(kernel_names, str):
+        kernel_names = _texts("bench_msprof", kernel_names, "a str, a list of them, or None")
     records = _measure("bench_msprof", fn, num_warmups, num_tests, flush_l2, barrier if barrier_comm_profiling else None)
     profiles = {name: _mean(launches) for name, launches in _by_name(records).items()}
     if kernel_names is None:
@@ -90,8 +93,11 @@ def bench_kineto(fn: Callable, kernel_names, num_tests: int = 30, suppress_kinet
     kernel_names: str gives a float, a tuple of str a tuple. trace_path: a Chrome trace of the last call is written there.
     Raises: ValueError if a text is in the names of several kernels, unless with_multiple_kernels.
     """
+    _check("bench_kineto", fn, barrier, 1, num_tests, flush_l2=flush_l2, with_multiple_kernels=with_multiple_kernels)
+    if trace_path is not None:
+        arguments.instance("bench_kineto", "trace_path", trace_path, (str, os.PathLike), "the path of a file, or None")
+    wanted = (kernel_names,) if isinstance(kernel_names, str) else tuple(_texts("bench_kineto", kernel_names, "a str, or a tuple of them"))
     report_helper("bench_kineto")
-    wanted = (kernel_names,) if isinstance(kernel_names, str) else tuple(kernel_names)
     by_name = _by_name(_measure("bench_kineto", fn, 1, num_tests, flush_l2, barrier, trace_path))
     times_s = []
     for text in wanted:
@@ -106,6 +112,7 @@ def bench_kineto(fn: Callable, kernel_names, num_tests: int = 30, suppress_kinet
 
 def bench(fn: Callable, num_warmups: int = 5, num_tests: int = 10, high_precision: bool = False) -> float:
     """Simulated seconds per call of fn() between two device events, with the L2 as the calls before leave it."""
+    _check("bench", fn, None, num_warmups, num_tests)
     report_helper("bench")
     _require_ascend("bench")
     for _ in range(min(num_warmups, 1)):
@@ -137,6 +144,22 @@ class empty_suppress:
 
 class suppress_stdout_stderr(empty_suppress):
     """For profilers that print; nothing here prints, so nothing is suppressed."""
+
+
+def _check(function: str, fn, barrier, num_warmups, num_tests, **flags) -> None:
+    arguments.function_of(function, "fn", fn)
+    arguments.function_of(function, "barrier", barrier, is_optional=True)
+    arguments.whole(function, "num_warmups", num_warmups, 0)
+    arguments.whole(function, "num_tests", num_tests, 1)
+    for name, value in flags.items():
+        arguments.flag(function, name, value)
+
+
+def _texts(function: str, names, what: str) -> list[str]:
+    names = list(arguments.instance(function, "kernel_names", names, (list, tuple), what))
+    for name in names:
+        arguments.instance(function, "kernel_names", name, str, what)
+    return names
 
 
 def _measure(function: str, fn: Callable, num_warmups: int, num_tests: int, flush_l2: bool, barrier: Callable | None,

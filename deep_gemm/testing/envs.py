@@ -5,6 +5,7 @@ import random
 
 import torch
 
+from ascend_sim import arguments
 from deep_gemm.utils import dist as _dist
 from deep_gemm.utils.dist import dist_print
 
@@ -21,5 +22,6 @@ def init_dist(local_rank: int, num_local_ranks: int, seed: int = 0) -> tuple[int
 
 def init_seed(global_seed: int) -> None:
     """Seeds Python's and PyTorch's generators, those of devices included."""
+    global_seed = arguments.whole("init_seed", "global_seed", global_seed, -(2**63), 2**64 - 1)
     random.seed(global_seed)
     torch.manual_seed(global_seed)

@@ -3,6 +3,7 @@
 
 import torch
 
+from ascend_sim import arguments
 from deep_gemm._differences import report_helper
 
 __all__ = ["calc_diff", "count_bytes", "assert_bitwise_equal"]
@@ -10,7 +11,15 @@ __all__ = ["calc_diff", "count_bytes", "assert_bitwise_equal"]
 
 def calc_diff(x: torch.Tensor, y: torch.Tensor) -> float:
     """1 - 2 * sum(x y) / sum(x^2 + y^2) in float64: 0 for equal tensors, near half the squared relative error. 0.0 if both are 0."""
+    _check_tensors("calc_diff", x, y)
     report_helper("calc_diff")
+    try:
+        torch.broadcast_shapes(x.shape, y.shape)
+        fits = x.device == y.device or not (x.dim() and y.dim())
+    except RuntimeError:
+        fits = False
+    if not fits:
+        raise ValueError(f"calc_diff: x is {list(x.shape)} on {x.device}, y {list(y.shape)} on {y.device}; expected one shape and one device.")
     x, y = x.double(), y.double()
     denominator = (x * x + y * y).sum()
     if denominator == 0:
@@ -26,12 +35,14 @@ def count_bytes(*tensors) -> int:
         if isinstance(item, (tuple, list)):
             total += count_bytes(*item)
         elif item is not None:
+            arguments.instance("count_bytes", "tensors", item, torch.Tensor, "tensors, None, or tuples and lists of them")
             total += item.numel() * item.element_size()
     return total
 
 
 def assert_bitwise_equal(x: torch.Tensor, y: torch.Tensor, label: str = "") -> None:
     """Shape, dtype and every byte are the same; NaN equals NaN of the same bits. Raises AssertionError naming the first difference."""
+    _check_tensors("assert_bitwise_equal", x, y)
     report_helper("assert_bitwise_equal")
     prefix = f"{label}: " if label else ""
     if x.shape != y.shape:
@@ -46,3 +57,8 @@ def assert_bitwise_equal(x: torch.Tensor, y: torch.Tensor, label: str = "") -> N
         index = [int(i) for i in torch.unravel_index(torch.tensor(flat), x.shape)] if x.dim() else []
         raise AssertionError(f"{prefix}{int(wrong.sum())} of {x.numel()} elements differ, the first at {index}: "
                              f"bytes {bytes_x[flat].tolist()} and {bytes_y[flat].tolist()}")
+
+
+def _check_tensors(function: str, x, y) -> None:
+    arguments.tensor(function, "x", x)
+    arguments.tensor(function, "y", y)

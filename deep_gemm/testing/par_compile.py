@@ -5,7 +5,7 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
-from ascend_sim import config
+from ascend_sim import arguments, config
 from ascend_sim.backends import settings
 
 __all__ = ["dry_run", "par_compile"]
@@ -29,6 +29,11 @@ def par_compile(callables: Iterable[Callable[[], object]], *, max_workers: int |
     """
     import torch
 
+    if isinstance(callables, str) or not isinstance(callables, Iterable):
+        raise TypeError(f"par_compile: callables is {arguments.shown(callables)}; expected functions without arguments.")
+    callables = [arguments.function_of("par_compile", "callables", function) for function in callables]
+    if max_workers is not None:
+        max_workers = arguments.whole("par_compile", "max_workers", max_workers, 1, 4096)
     npu = getattr(torch, "npu", None)
     device = npu.current_device() if npu is not None else None
 

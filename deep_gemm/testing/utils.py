@@ -5,6 +5,8 @@ import functools
 import os
 from collections.abc import Callable
 
+from ascend_sim.arguments import function_of, text
+
 __all__ = ["get_arch_major", "test_filter", "ignore_env"]
 
 
@@ -15,6 +17,8 @@ def get_arch_major() -> int:
 
 def test_filter(condition: Callable[[], bool]):
     """Decorator: the function runs if condition() holds when it is called, else only says that it was filtered."""
+    function_of("test_filter", "condition", condition)
+
     def decorate(function):
         @functools.wraps(function)
         def wrapper(*arguments, **keywords):
@@ -30,6 +34,9 @@ test_filter.__test__ = False        # its name makes pytest take it for a test
 
 def ignore_env(name: str, condition: Callable[[], bool]):
     """Decorator: while the function runs, the environment variable is absent if condition() holds."""
+    function_of("ignore_env", "condition", condition)
+    text("ignore_env", "name", name)
+
     def decorate(function):
         @functools.wraps(function)
         def wrapper(*arguments, **keywords):

@@ -4,7 +4,7 @@
 import torch
 import torch.distributed as dist
 
-from ascend_sim import config
+from ascend_sim import arguments, config
 from deep_gemm._differences import report_helper
 
 __all__ = ["init_dist", "uneven_all_gather"]
@@ -21,6 +21,8 @@ def init_dist(local_rank: int, num_local_ranks: int) -> tuple[int, int, object]:
     global _local_rank
     if not dist.is_backend_available("hccl"):
         raise RuntimeError("init_dist: torch.distributed has no backend hccl, since the device npu was not loaded; import ascend_sim.npu first.")
+    num_local_ranks = arguments.whole("init_dist", "num_local_ranks", num_local_ranks, 1, 10**6)
+    local_rank = arguments.whole("init_dist", "local_rank", local_rank, 0, num_local_ranks - 1)
     address, port, nodes, node = config.rendezvous()
     torch.npu.set_device(local_rank)
     dist.init_process_group("hccl", init_method=f"tcp://{address}:{port}", world_size=nodes * num_local_ranks,
@@ -32,6 +34,10 @@ def init_dist(local_rank: int, num_local_ranks: int) -> tuple[int, int, object]:
 
 def uneven_all_gather(tensor: torch.Tensor, dim: int = 0, group=None) -> torch.Tensor:
     """The ranks' tensors one behind the other along `dim`, in which alone their sizes may differ."""
+    arguments.tensor("uneven_all_gather", "tensor", tensor)
+    if tensor.dim() == 0:
+        raise ValueError("uneven_all_gather: tensor has no dimensions; expected at least one.")
+    dim = arguments.whole("uneven_all_gather", "dim", dim, -tensor.dim(), tensor.dim() - 1)
     report_helper("uneven_all_gather")
     world_size = dist.get_world_size(group)
     size = torch.tensor([tensor.shape[dim]], dtype=torch.int64, device=tensor.device)

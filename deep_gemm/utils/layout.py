@@ -6,7 +6,7 @@ Source: DeepGEMM 2.6.1; docs/layouts.md, "Scales on NVIDIA".
 
 import torch
 
-from ascend_sim import layouts, parity
+from ascend_sim import arguments, layouts, parity
 from ascend_sim.layouts import ue8m0
 from deep_gemm.runtime import (
     get_mk_alignment_for_contiguous_layout,
@@ -30,7 +30,8 @@ __all__ = [
 def get_tma_aligned_size(x: int, element_size: int) -> int:
     """The smallest number of elements, at least x, that is whole 16 bytes. element_size: bytes, a divisor of 16."""
     if type(element_size) is not int or element_size < 1 or 16 % element_size:
-        raise ValueError(f"get_tma_aligned_size: element_size is {element_size!r}; expected a divisor of 16.")
+        raise ValueError(f"get_tma_aligned_size: element_size is {arguments.shown(element_size)}; expected a divisor of 16.")
+    x = arguments.whole("get_tma_aligned_size", "x", x, 0)
     _report("get_tma_aligned_size")
     return -(-x // (16 // element_size)) * (16 // element_size)
 
@@ -48,7 +49,7 @@ def get_mn_major_tma_aligned_tensor(sf: torch.Tensor) -> torch.Tensor:
 
 
 def get_mn_major_tma_aligned_packed_ue8m0_tensor(sf: torch.Tensor, psum_layout: torch.Tensor | None = None) -> torch.Tensor:
-    """fp32 powers of two [(g,) mn, s] as SM100's kernels read them: int32 [(g,) mn, ceil(s / 4)], four exponents each, rows padded to 4.
+    """fp32 powers of two (0 becomes 2^-127, inf NaN) [(g,) mn, s] as SM100's kernels read them: int32 [(g,) mn, ceil(s / 4)], four exponents each, rows padded to 4.
 
     psum_layout: int32 [groups], end rows of the groups of an m-grouped operand; scales of the rows between become 0 and may hold anything.
     Raises: ValueError for other values, naming the first; TypeError.
@@ -74,11 +75,15 @@ def get_k_grouped_mn_major_tma_aligned_packed_ue8m0_tensor(sf: torch.Tensor, gro
     """
     function = "get_k_grouped_mn_major_tma_aligned_packed_ue8m0_tensor"
     total, mn = _check(function, sf, dims=(2,))
-    if gran_k not in (32, 128) or mn % 4 or type(k_alignment) is not int or k_alignment < 1 or k_alignment % 32 or not sf.is_contiguous():
-        raise ValueError(f"{function}: gran_k is {gran_k!r}, mn {mn}, k_alignment {k_alignment!r}, sf has strides {list(sf.stride())}; expected gran_k 32 or "
+    use_psum_layout = arguments.flag(function, "use_psum_layout", use_psum_layout)
+    if ks_cpu is not None:
+        ks_cpu = [arguments.whole(function, "ks_cpu", k_g, 0)
+                  for k_g in arguments.instance(function, "ks_cpu", ks_cpu, (list, tuple), "a list of k of each group, or None with use_psum_layout=True")]
+    if type(gran_k) is not int or gran_k not in (32, 128) or mn % 4 or type(k_alignment) is not int or k_alignment < 1 or k_alignment % 32 or not sf.is_contiguous():
+        raise ValueError(f"{function}: gran_k is {arguments.shown(gran_k)}, mn {mn}, k_alignment {arguments.shown(k_alignment)}, sf has strides {list(sf.stride())}; expected gran_k 32 or "
                          "128, mn a multiple of 4, k_alignment a multiple of 32, sf contiguous.")
     if not isinstance(grouped_layout, torch.Tensor) or grouped_layout.dtype != torch.int32 or grouped_layout.dim() != 1 or grouped_layout.numel() > 128:
-        raise TypeError(f"{function}: grouped_layout is {grouped_layout!r}; expected an int32 tensor of at most 128 groups.")
+        raise TypeError(f"{function}: grouped_layout is {arguments.shown(grouped_layout)}; expected an int32 tensor of at most 128 groups.")
     ks = grouped_layout.tolist()
     if use_psum_layout:
         starts = [0, *(-(-end // k_alignment) * k_alignment for end in ks[:-1])]
@@ -120,7 +125,7 @@ def _exponents(function: str, sf: torch.Tensor, live: torch.Tensor) -> torch.Ten
 
 def _live_rows(function: str, sf: torch.Tensor, psum_layout, mn: int) -> torch.Tensor:
     if sf.dim() != 2 or not isinstance(psum_layout, torch.Tensor) or psum_layout.dtype != torch.int32 or psum_layout.dim() != 1:
-        raise TypeError(f"{function}: psum_layout is {psum_layout!r} for sf {list(sf.shape)}; expected an int32 tensor [groups] and sf [mn, s].")
+        raise TypeError(f"{function}: psum_layout is {arguments.shown(psum_layout)} for sf {list(sf.shape)}; expected an int32 tensor [groups] and sf [mn, s].")
     alignment = get_mk_alignment_for_contiguous_layout()
     live, start = torch.zeros(mn, dtype=torch.bool), 0
     for end in psum_layout.tolist():

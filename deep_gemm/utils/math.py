@@ -8,6 +8,7 @@ For the Ascend kernels use gran_k=32 and use_ue8m0=True.
 
 import torch
 
+from ascend_sim import arguments
 from deep_gemm._differences import report_helper
 
 __all__ = [
@@ -24,18 +25,21 @@ _E2M1_BOUNDARIES = (0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.0)      # midpoints of n
 
 def ceil_div(x: int, y: int) -> int:
     """x / y rounded up."""
+    _check_whole("ceil_div", x, y)
     report_helper("ceil_div")
     return (x + y - 1) // y
 
 
 def align(x: int, y: int) -> int:
     """The smallest multiple of y that is at least x."""
+    _check_whole("align", x, y)
     report_helper("align")
     return ceil_div(x, y) * y
 
 
 def ceil_to_ue8m0(x: torch.Tensor) -> torch.Tensor:
     """|x| rounded up to a power of two, as fp32; results are 2^-126 to 2^127."""
+    arguments.tensor("ceil_to_ue8m0", "x", x)
     report_helper("ceil_to_ue8m0")
     bits = x.abs().float().view(torch.int32)
     exponent = (bits >> 23 & 0xFF) + (bits & 0x7FFFFF != 0).int()
@@ -43,9 +47,10 @@ def ceil_to_ue8m0(x: torch.Tensor) -> torch.Tensor:
 
 
 def pack_ue8m0_to_int(x: torch.Tensor) -> torch.Tensor:
-    """fp32 powers of two [.., 4 p] to int32 [.., p]: four exponent bytes each, the first in the lowest byte (CUDA's packing)."""
+    """fp32 powers of two [.., 4 p] to int32 [.., p]: four exponent bytes each, the first in the lowest byte (CUDA's packing). 0 gives byte 0, inf 255."""
+    arguments.tensor("pack_ue8m0_to_int", "x", x)
     report_helper("pack_ue8m0_to_int")
-    if x.dtype != torch.float32 or x.shape[-1] % 4:
+    if x.dtype != torch.float32 or x.dim() == 0 or x.shape[-1] % 4:
         raise ValueError(f"pack_ue8m0_to_int: x is {x.dtype} {list(x.shape)}; expected float32 with a last dimension that is a multiple of 4.")
     bits = x.contiguous().view(torch.int32)
     if (bits & 0x807FFFFF).any():
@@ -55,6 +60,8 @@ def pack_ue8m0_to_int(x: torch.Tensor) -> torch.Tensor:
 
 def unpack_ue8m0_from_int(packed_sf: torch.Tensor) -> torch.Tensor:
     """The inverse of pack_ue8m0_to_int: int32 [.., p] to fp32 [.., 4 p]."""
+    if arguments.tensor("unpack_ue8m0_from_int", "packed_sf", packed_sf).dtype != torch.int32 or packed_sf.dim() == 0:
+        raise TypeError(f"unpack_ue8m0_from_int: packed_sf is {packed_sf.dtype} {list(packed_sf.shape)}; expected int32 [.., p].")
     report_helper("unpack_ue8m0_from_int")
     return (packed_sf.contiguous().view(torch.uint8).to(torch.int32) << 23).view(torch.float32)
 
@@ -62,16 +69,16 @@ def unpack_ue8m0_from_int(packed_sf: torch.Tensor) -> torch.Tensor:
 def per_token_cast_to_fp8(x: torch.Tensor, use_ue8m0: bool, gran_k: int = 128, use_packed_ue8m0: bool = False) -> tuple[torch.Tensor, torch.Tensor]:
     """One scale per row and gran_k columns. Returns (e4m3 [m, n], fp32 [m, ceil(n / gran_k)]), or int32 scales as pack_ue8m0_to_int."""
     report_helper("per_token_cast_to_fp8")
-    _check_matrix("per_token_cast_to_fp8", x, gran_k)
+    _check_matrix("per_token_cast_to_fp8", x, gran_k, use_ue8m0, use_packed_ue8m0)
     blocks = _row_blocks(x, gran_k)
     sf = _scale(blocks.abs().amax(-1), _LARGEST_E4M3, use_ue8m0)
-    return _to_e4m3(blocks, sf[..., None])[:, : x.shape[1]].contiguous(), _packed(sf, use_ue8m0) if use_packed_ue8m0 else sf
+    return _to_e4m3(blocks, sf[..., None])[:, : x.shape[1]].contiguous(), _packed(sf) if use_packed_ue8m0 else sf
 
 
 def per_channel_cast_to_fp8(x: torch.Tensor, use_ue8m0: bool, gran_k: int = 128) -> tuple[torch.Tensor, torch.Tensor]:
     """One scale per column and gran_k rows; m is a multiple of gran_k. Returns (e4m3 [m, n], fp32 [m / gran_k, n])."""
     report_helper("per_channel_cast_to_fp8")
-    _check_matrix("per_channel_cast_to_fp8", x, gran_k)
+    _check_matrix("per_channel_cast_to_fp8", x, gran_k, use_ue8m0)
     m, n = x.shape
     if m % gran_k:
         raise ValueError(f"per_channel_cast_to_fp8: x has shape {list(x.shape)}; expected a multiple of gran_k = {gran_k} rows.")
@@ -83,7 +90,7 @@ def per_channel_cast_to_fp8(x: torch.Tensor, use_ue8m0: bool, gran_k: int = 128)
 def per_block_cast_to_fp8(x: torch.Tensor, use_ue8m0: bool, gran_k: int = 128) -> tuple[torch.Tensor, torch.Tensor]:
     """One scale per gran_k x gran_k block. Returns (e4m3 [m, n], fp32 [ceil(m / gran_k), ceil(n / gran_k)])."""
     report_helper("per_block_cast_to_fp8")
-    _check_matrix("per_block_cast_to_fp8", x, gran_k)
+    _check_matrix("per_block_cast_to_fp8", x, gran_k, use_ue8m0)
     m, n = x.shape
     padded = torch.zeros(align(m, gran_k), align(n, gran_k), dtype=torch.float32, device=x.device)
     padded[:m, :n] = x
@@ -95,7 +102,13 @@ def per_block_cast_to_fp8(x: torch.Tensor, use_ue8m0: bool, gran_k: int = 128) -
 
 def per_custom_dims_cast_to_fp8(x: torch.Tensor, dims: tuple, use_ue8m0: bool) -> tuple[torch.Tensor, torch.Tensor]:
     """One scale per index of `dims`, over all other dimensions. Returns (e4m3 as x, fp32 of the sizes of `dims`)."""
-    report_helper("per_custom_dims_cast_to_fp8")
+    function = "per_custom_dims_cast_to_fp8"
+    report_helper(function)
+    if not arguments.tensor(function, "x", x).is_floating_point() or x.dim() == 0:
+        raise TypeError(f"{function}: x is {x.dtype} {list(x.shape)}; expected a tensor of a floating-point dtype with at least one dimension.")
+    dims = [arguments.whole(function, "dims", dim, -x.dim(), x.dim() - 1)
+            for dim in arguments.instance(function, "dims", dims, (tuple, list), "a tuple of whole numbers")]
+    arguments.flag(function, "use_ue8m0", use_ue8m0)
     kept = {dim % x.dim() for dim in dims}
     others = tuple(dim for dim in range(x.dim()) if dim not in kept)
     values = x.float()
@@ -106,7 +119,8 @@ def per_custom_dims_cast_to_fp8(x: torch.Tensor, dims: tuple, use_ue8m0: bool) -
 def cast_back_from_fp8(x_fp8: torch.Tensor, sf: torch.Tensor, gran_k: int = 128, use_packed_ue8m0: bool = False) -> torch.Tensor:
     """The inverse of per_token_cast_to_fp8: fp32 [m, n]."""
     report_helper("cast_back_from_fp8")
-    return x_fp8.float() * _spread(sf, x_fp8.shape[1], gran_k, use_packed_ue8m0)
+    arguments.tensor("cast_back_from_fp8", "x_fp8", x_fp8, (2,))
+    return x_fp8.float() * _spread("cast_back_from_fp8", sf, *x_fp8.shape, gran_k, use_packed_ue8m0)
 
 
 def per_token_cast_to_fp4(x: torch.Tensor, use_ue8m0: bool, gran_k: int = 128, use_packed_ue8m0: bool = False) -> tuple[torch.Tensor, torch.Tensor]:
@@ -115,28 +129,30 @@ def per_token_cast_to_fp4(x: torch.Tensor, use_ue8m0: bool, gran_k: int = 128, u
     A byte holds two E2M1 codes, the even column in the low half.
     """
     report_helper("per_token_cast_to_fp4")
-    _check_matrix("per_token_cast_to_fp4", x, gran_k)
+    _check_matrix("per_token_cast_to_fp4", x, gran_k, use_ue8m0, use_packed_ue8m0)
     if x.shape[1] % 2:
         raise ValueError(f"per_token_cast_to_fp4: x has shape {list(x.shape)}; expected an even number of columns.")
-    if use_packed_ue8m0 and not use_ue8m0:
-        raise ValueError("per_token_cast_to_fp4: use_packed_ue8m0=True needs use_ue8m0=True.")
     blocks = _row_blocks(x, gran_k)
     sf = _scale(blocks.abs().amax(-1), _LARGEST_E2M1, use_ue8m0)
     scaled = (blocks * (1.0 / sf[..., None])).flatten(1)[:, : x.shape[1]]
     codes = _quantize_to_fp4_e2m1(scaled)
     packed = codes[:, 0::2] | codes[:, 1::2] << 4
-    return packed.view(torch.int8).contiguous(), _packed(sf, use_ue8m0) if use_packed_ue8m0 else sf
+    return packed.view(torch.int8).contiguous(), _packed(sf) if use_packed_ue8m0 else sf
 
 
 def cast_back_from_fp4(packed: torch.Tensor, sf: torch.Tensor, gran_k: int = 128, use_packed_ue8m0: bool = False) -> torch.Tensor:
     """The inverse of per_token_cast_to_fp4: fp32 [m, n]."""
     report_helper("cast_back_from_fp4")
+    _check_packed("cast_back_from_fp4", "packed", packed)
     values = _dequantize_from_fp4_e2m1(packed)
-    return values * _spread(sf, values.shape[1], gran_k, use_packed_ue8m0)
+    return values * _spread("cast_back_from_fp4", sf, *values.shape, gran_k, use_packed_ue8m0)
 
 
 def transpose_packed_fp4(a: torch.Tensor) -> torch.Tensor:
     """int8 [m, n / 2] to int8 [n, m / 2], m even: the transposed matrix, packed along its own rows again."""
+    _check_packed("transpose_packed_fp4", "a", a)
+    if a.shape[0] % 2:
+        raise ValueError(f"transpose_packed_fp4: a has shape {list(a.shape)}; expected an even number of rows.")
     report_helper("transpose_packed_fp4")
     codes = _unpacked_codes(a).T
     return (codes[:, 0::2] | codes[:, 1::2] << 4).view(torch.int8).contiguous()
@@ -166,13 +182,29 @@ def _row_blocks(x: torch.Tensor, gran_k: int) -> torch.Tensor:
     return torch.nn.functional.pad(x.float(), (0, columns - n)).view(m, columns // gran_k, gran_k)
 
 
-def _check_matrix(function: str, x: torch.Tensor, gran_k: int = 1) -> None:
+def _check_whole(function: str, x, y) -> None:
+    """Whole numbers of any kind, symbolic ones of torch.compile and tensors too, as in the original."""
+    for name, value in (("x", x), ("y", y)):
+        if isinstance(value, bool) or not (hasattr(type(value), "__index__") or isinstance(value, torch.SymInt)):
+            raise TypeError(f"{function}: {name} is {arguments.shown(value)}; expected a whole number.")
+    if type(y) is int and y < 1:
+        raise ValueError(f"{function}: y is {arguments.shown(y)}; expected a whole number of at least 1.")
+
+
+def _check_packed(function: str, name: str, value) -> None:
+    if arguments.tensor(function, name, value, (2,)).dtype not in (torch.int8, torch.uint8):
+        raise TypeError(f"{function}: {name} is {value.dtype}; expected int8, two FP4 codes a byte.")
+
+
+def _check_matrix(function: str, x: torch.Tensor, gran_k: int, use_ue8m0: bool, use_packed_ue8m0: bool = False) -> None:
     if not isinstance(x, torch.Tensor) or not x.is_floating_point():
         raise TypeError(f"{function}: x is {x.dtype if isinstance(x, torch.Tensor) else type(x).__name__}; expected a tensor of a floating-point dtype.")
     if x.dim() != 2:
         raise ValueError(f"{function}: x has shape {list(x.shape)}; expected two dimensions, [m, n].")
-    if type(gran_k) is not int or gran_k < 1:
-        raise ValueError(f"{function}: gran_k is {gran_k!r}; expected an int of at least 1.")
+    arguments.whole(function, "gran_k", gran_k, 1, 2**31 - 1)
+    is_rounded = arguments.flag(function, "use_ue8m0", use_ue8m0)
+    if arguments.flag(function, "use_packed_ue8m0", use_packed_ue8m0) and not is_rounded:
+        raise ValueError(f"{function}: use_packed_ue8m0=True needs use_ue8m0=True.")
 
 
 def _scale(amax: torch.Tensor, largest: float, use_ue8m0: bool) -> torch.Tensor:
@@ -184,12 +216,15 @@ def _to_e4m3(blocks: torch.Tensor, sf: torch.Tensor) -> torch.Tensor:
     return (blocks * (1.0 / sf)).to(torch.float8_e4m3fn).flatten(1)
 
 
-def _packed(sf: torch.Tensor, use_ue8m0: bool) -> torch.Tensor:
-    if not use_ue8m0:
-        raise ValueError("use_packed_ue8m0=True needs use_ue8m0=True.")
+def _packed(sf: torch.Tensor) -> torch.Tensor:
     return pack_ue8m0_to_int(torch.nn.functional.pad(sf, (0, -sf.shape[1] % 4), value=1.0))
 
 
-def _spread(sf: torch.Tensor, columns: int, gran_k: int, use_packed_ue8m0: bool) -> torch.Tensor:
-    sf = unpack_ue8m0_from_int(sf) if use_packed_ue8m0 else sf
+def _spread(function: str, sf: torch.Tensor, rows: int, columns: int, gran_k: int, use_packed_ue8m0: bool) -> torch.Tensor:
+    arguments.whole(function, "gran_k", gran_k, 1, 2**31 - 1)
+    arguments.tensor(function, "sf", sf, (2,))
+    sf = unpack_ue8m0_from_int(sf) if arguments.flag(function, "use_packed_ue8m0", use_packed_ue8m0) else sf
+    blocks = -(-columns // gran_k)
+    if sf.shape[0] != rows or sf.shape[1] < blocks:
+        raise ValueError(f"{function}: sf has {list(sf.shape)} scales; expected {[rows, blocks]} with gran_k = {gran_k}.")
     return sf.repeat_interleave(gran_k, dim=1)[:, :columns]

@@ -57,8 +57,8 @@ class TestBenchMsprof:
     @pytest.mark.parametrize("keywords, error, message", [
         ({}, ValueError, "kernel_names is None"),
         ({"kernel_names": "gemm", "backend": "quick"}, ValueError, "accepted: 'slow', 'fast', 'persistent'"),
-        ({"kernel_names": "gemm", "num_tests": 0}, ValueError, "num_tests = 0"),
-        ({"kernel_names": "gemm", "num_warmups": -1}, ValueError, "num_warmups = -1"),
+        ({"kernel_names": "gemm", "num_tests": 0}, ValueError, "num_tests is 0"),
+        ({"kernel_names": "gemm", "num_warmups": -1}, ValueError, "num_warmups is -1"),
         ({"kernel_names": "softmax"}, RuntimeError, "in the name of 0 kernels; expected one. Launched: .*gemm"),
     ])
     def test_refuses(self, gemm, keywords, error, message):

@@ -89,7 +89,7 @@ def test_packed_scales_are_padded_with_one():
 
 @pytest.mark.parametrize("cast", [utils.per_token_cast_to_fp8, utils.per_channel_cast_to_fp8, utils.per_block_cast_to_fp8, utils.per_token_cast_to_fp4])
 def test_casts_take_matrices_of_floating_point_numbers_empty_ones_too(cast):
-    with pytest.raises(ValueError, match=f"{cast.__name__}: gran_k is 0; expected an int of at least 1"):
+    with pytest.raises(ValueError, match=f"{cast.__name__}: gran_k is 0; expected a whole number of at least 1"):
         cast(torch.ones(4, 64), True, gran_k=0)
     with pytest.raises(ValueError, match=r"x has shape \[1, 4, 64\]; expected two dimensions"):
         cast(torch.ones(1, 4, 64), True)

@@ -96,6 +96,32 @@ def test_exponent_bytes_0_and_254_and_255_mean_their_value(device):
     assert_close(d, expected, ulp=0, floor=2.0**-126, why="2^-127 is subnormal in fp32 and may be flushed")
 
 
+def test_an_fp32_scale_of_0_is_2_to_the_minus_127_and_one_of_infinity_is_nan(device):
+    data = torch.zeros(16, 32)
+    data[:, 0] = 1
+    data = data.to(torch.float8_e4m3fn).to(device)
+    sfa, sfb = torch.ones(16, 1), torch.full((16, 1), 2.0**100)
+    sfa[1], sfa[2], sfb[3], sfb[4] = 0, torch.inf, torch.inf, 0
+    d = poisoned(16, 16, device, torch.float32)
+    deep_gemm.fp8_gemm_nt((data, sfa.to(device)), (data, sfb.to(device)), d, recipe=(1, 1, 32))
+    rows, columns = torch.ones(16), torch.full((16,), 2.0**100)
+    rows[1], rows[2], columns[3], columns[4] = 2.0**-127, torch.nan, torch.nan, 2.0**-127
+    assert_close(d, rows[:, None] * columns, ulp=0, floor=2.0**-126, why="2^-127 is subnormal in fp32 and may be flushed")
+    assert d[1, 0].item() == 2.0**-27
+
+
+@pytest.mark.ascend_dialect
+def test_fp32_scales_that_are_applied_as_they_are_have_a_0_and_no_infinity(device):
+    data = torch.ones(16, 128).to(torch.float8_e4m3fn).to(device)
+    sfa, d = torch.full((16, 1), 1.5), poisoned(16, 16, device, torch.float32)
+    sfa[1] = 0
+    deep_gemm.fp8_gemm_nt((data, sfa.to(device)), (data, torch.ones(16, 1, device=device)), d, recipe=(1, 1, 128))
+    assert d[0].eq(192).all() and d[1].eq(0).all()
+    sfa[1] = torch.inf
+    with pytest.raises(ValueError, match=r"sfa \(a\[1\]\) is inf at \[1, 0\]; expected finite scales up to"):
+        deep_gemm.fp8_gemm_nt((data, sfa.to(device)), (data, torch.ones(16, 1, device=device)), d, recipe=(1, 1, 128))
+
+
 @pytest.mark.ascend_dialect
 def test_scale_bytes_beyond_k_influence_nothing(device):
     a, b = fp8(20, 40, device, 1, sf_dtype=torch.int16), fp8(24, 40, device, 2, sf_dtype=torch.int16)

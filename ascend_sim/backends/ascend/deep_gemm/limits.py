@@ -7,7 +7,7 @@ Ascend library refuses. Operands have data, sf, mn, k, format, is_fp4, is_k_majo
 
 import torch
 
-from ascend_sim import chips
+from ascend_sim import arguments, chips
 from ascend_sim.backends import host, scales
 
 SCALE_DTYPES = (torch.float32, torch.int16, torch.int32)
@@ -29,8 +29,8 @@ def mk_alignment() -> int:
 
 
 def set_mk_alignment(alignment) -> None:
-    if alignment != _GROUP_ALIGNMENT:
-        raise ValueError(f"set_mk_alignment_for_contiguous_layout: alignment is {alignment!r}; expected {_GROUP_ALIGNMENT}: "
+    if not isinstance(alignment, int) or alignment != _GROUP_ALIGNMENT:
+        raise ValueError(f"set_mk_alignment_for_contiguous_layout: alignment is {arguments.shown(alignment)}; expected {_GROUP_ALIGNMENT}: "
                          "it is fixed on Ascend. Lay groups out by get_mk_alignment_for_contiguous_layout().")
 
 
