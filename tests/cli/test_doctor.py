@@ -2,9 +2,11 @@
 """Is each fault found when it is planted, with its mend, and is nothing found where there is none?"""
 
 import collections
+import importlib.metadata
 import json
 import os
 import resource
+import subprocess
 import sys
 from pathlib import Path
 
@@ -201,6 +203,30 @@ def elsewhere(monkeypatch, tmp_path):
     monkeypatch.chdir(folder)
     monkeypatch.delenv("PYTHONPATH", raising=False)
     return folder
+
+
+def test_torch_npu_before_torch(monkeypatch):
+    monkeypatch.setattr(neighbours.importlib.util, "find_spec", lambda name: None)
+    for shims, expected in (("torch_npu", 1), ("all", 1), ("toolkit", 1), ("cuda", 0), ("none", 0), ("wrong", 0)):
+        monkeypatch.setenv("ASCEND_SIM_SHIMS", shims)
+        found = list(neighbours.torch_npu_first(Answers()))
+        assert len(found) == expected and all(one.state == "note" and "before `import torch`" in one.what and "ascend-sim run" in one.mend for one in found)
+    monkeypatch.undo()
+    monkeypatch.setattr(neighbours.importlib.util, "find_spec", lambda name: sys)
+    monkeypatch.setenv("ASCEND_SIM_SHIMS", "torch_npu")
+    assert not list(neighbours.torch_npu_first(Answers()))
+
+
+@pytest.mark.parametrize("code, works", [("import torch_npu", False), ("import torch; import torch_npu", True), ("import ascend_sim.compat.torch_npu, torch_npu", True)])
+def test_what_the_doctor_says_about_it_is_true(code, works, monkeypatch):
+    """With an entry point, as installed, or without: then the second way needs ascend_sim.npu."""
+    monkeypatch.setenv("ASCEND_SIM_SHIMS", "torch_npu")
+    if not any(entry.name == "npu" for entry in importlib.metadata.entry_points(group="torch.backends")):
+        code = code.replace("import torch;", "import torch, ascend_sim.npu;")
+    for path, expected in ((None, works), (neighbours.STAND_INS, True)):
+        environment = os.environ | ({"PYTHONPATH": f"{os.environ.get('PYTHONPATH', '')}:{path}"} if path else {})
+        done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, env=environment)
+        assert (done.returncode == 0) == expected and (expected or "No module named 'torch_npu'" in done.stderr), done.stderr
 
 
 def test_real_deep_gemm_and_real_torch_npu(site, elsewhere):

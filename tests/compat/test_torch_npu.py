@@ -36,7 +36,9 @@ def test_dtypes_are_the_numbers_of_the_real_package(torch_npu):
         assert torch_npu.npu_dtype_cast(x, dtype).dtype == expected
     with pytest.raises(TypeError, match="no dtype for torch_npu.hifloat8"):
         torch_npu.npu_dtype_cast(x, torch_npu.hifloat8)
-    for wrong in (5, True, "float32", None):
+    with pytest.raises(ValueError, match="npu_dtype_cast: input is on cpu; expected an npu tensor"):
+        torch_npu.npu_dtype_cast(x.cpu(), torch_npu.float32)
+    for wrong in (5, True, "float32", None, math.nan, [256], torch.ones(2)):
         with pytest.raises(TypeError, match="expected a torch.dtype or one of torch_npu's numbers"):
             torch_npu.npu_dtype_cast(x, wrong)
 
@@ -44,8 +46,9 @@ def test_dtypes_are_the_numbers_of_the_real_package(torch_npu):
 def test_format_casts_keep_the_tensor(torch_npu):
     x = torch.ones(2, 2, device="npu")
     assert torch_npu.npu_format_cast(x, 29) is x is torch_npu.npu_format_cast_(x, torch_npu.Format.ND) and torch_npu.get_npu_format(x) == 2
-    with pytest.raises(ValueError, match=r"acl_format is 77; expected one of .*29 \(FRACTAL_NZ\)"):
-        torch_npu.npu_format_cast(x, 77)
+    for wrong in (77, None, "ND", 2.0, True, x):
+        with pytest.raises(ValueError, match=r"acl_format is .*; expected one of .*29 \(FRACTAL_NZ\)"):
+            torch_npu.npu_format_cast(x, wrong)
     with pytest.raises(ValueError, match="input is on cpu; expected an npu tensor"):
         torch_npu.npu_format_cast(torch.ones(2), 2)
     with pytest.raises(TypeError, match="input is a list"):
@@ -109,10 +112,16 @@ def test_fusion_attention_has_gradients_and_rows_that_see_nothing_are_zero(torch
 @pytest.mark.parametrize("change, message", [
     ({"head_num": 3}, "head_num is 3; the query has shape"), ({"input_layout": "XYZ"}, "input_layout is 'XYZ'; expected one of BSH"),
     ({"keep_prob": 0.0}, "keep_prob is 0.0; expected more than 0"), ({"sparse_mode": 3}, "atten_mask is None; sparse_mode 3 expects one"),
-    ({"atten_mask": torch.zeros(2, 2, dtype=torch.bool)}, r"atten_mask has shape \[2, 2\]"),
-    ({"atten_mask": torch.zeros(2, 2)}, "atten_mask has dtype torch.float32; expected bool or uint8"), ({"query": None}, "query is of type NoneType"),
-    ({"key": torch.ones(1, 2, 3, 8, dtype=torch.int32)}, "key has dtype torch.int32; expected float16, bfloat16 or float32"),
-    ({"value": torch.ones(1, 2, 3, 8)}, "value is on cpu; expected npu:0"), ({"input_layout": "TND"}, "query has shape .* expected 3 dimensions"),
+    ({"atten_mask": torch.zeros(2, 2, dtype=torch.bool, device="npu")}, r"atten_mask has shape \[2, 2\]"),
+    ({"atten_mask": torch.zeros(2, 2, device="npu")}, "atten_mask has dtype torch.float32; expected bool or uint8"), ({"query": None}, "query is None; expected a tensor"),
+    ({"key": torch.ones(1, 2, 3, 8, dtype=torch.int32, device="npu")}, "key has dtype torch.int32; expected float16, bfloat16 or float32"),
+    ({"value": torch.ones(1, 2, 3, 8, device="npu:1")}, "value is on npu:1; expected npu:0"), ({"input_layout": "TND"}, "query has shape .* expected 3 dimensions"),
+    *(({name: torch.ones(1, 2, 3, 8)}, f"{name} is on cpu; expected an npu tensor") for name in ("query", "key", "value")),
+    ({"pse": torch.ones(1, 2, 3, 3)}, "pse is on cpu; expected an npu tensor"), ({"pse": 3}, "pse is 3; expected a tensor"),
+    ({"atten_mask": torch.zeros(3, 3, dtype=torch.bool)}, "atten_mask is on cpu; expected an npu tensor"), ({"atten_mask": "x"}, "atten_mask is 'x'; expected a tensor"),
+    ({"scale": None}, "scale is None; expected a number"), ({"scale": "1"}, "scale is '1'; expected a number"), ({"keep_prob": math.nan}, "keep_prob is nan; expected more"),
+    ({"keep_prob": "x"}, "keep_prob is 'x'"), ({"pre_tockens": 1.5}, "pre_tockens is 1.5; expected a whole number"), ({"next_tockens": None}, "next_tockens is None; expected"),
+    ({"head_num": None}, "head_num is None; the query"), ({"input_layout": ["BNSD"]}, r"input_layout is \['BNSD'\]; expected one of"),
 ])
 def test_fusion_attention_names_what_is_wrong(torch_npu, change, message):
     q = torch.ones(1, 2, 3, 8, device="npu")
@@ -150,6 +159,12 @@ def test_the_rest_of_what_clients_import(torch_npu):
     parameter.grad = torch.ones(3, device="npu")
     torch_npu.optim.NpuFusedAdamW([parameter], lr=0.1, weight_decay=0.0).step()
     assert torch.allclose(parameter, torch.full((3,), 0.9, device="npu"))
+    elsewhere = torch.nn.Parameter(torch.ones(3))
+    elsewhere.grad = torch.ones(3)
+    with pytest.raises(ValueError, match=r"NpuFusedAdamW: params has a parameter of shape \[3\] on cpu; expected npu tensors"):
+        torch_npu.optim.NpuFusedAdamW([elsewhere]).step()
+    with pytest.raises(ValueError, match="device 'x' given; expected an npu device"):
+        torch_npu._C._npu_getCurrentRawStream("x")
 
 
 def test_transfer_to_npu_is_the_stand_in_cuda(torch_npu, monkeypatch):

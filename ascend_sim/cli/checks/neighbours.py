@@ -52,6 +52,17 @@ def torch_npu(context: Context):
                     "pip uninstall torch-npu here, or install ascend-sim in another environment.")
 
 
+def torch_npu_first(context: Context):
+    try:
+        wanted = {"torch_npu", "toolkit"} & set(config.shims())
+    except ValueError:
+        return                                      # reported by `variables`
+    if wanted and importlib.util.find_spec("torch_npu") is None:
+        yield note("torch_npu", "ASCEND_SIM_SHIMS brings torch_npu when torch is imported: a program whose `import torch_npu` comes before `import torch` finds no module "
+                   "of that name", "The stand-in is loaded by torch; nothing of ascend-sim runs before it.",
+                   f"Import torch first, or start the program with `ascend-sim run`, or export PYTHONPATH={STAND_INS}${{PYTHONPATH:+:$PYTHONPATH}}")
+
+
 def vendor(context: Context):
     for name in ("BISHENG_HOME", "ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME"):
         text = config.foreign(name).strip()
@@ -102,4 +113,4 @@ def _shadows(folder: Path, name: str) -> Path | None:
     return next((path for path in candidates if path.is_file()), None)
 
 
-CHECKS = (same_names, torch_npu, vendor, strays)
+CHECKS = (same_names, torch_npu, torch_npu_first, vendor, strays)

@@ -2,8 +2,10 @@
 """npu_fusion_attention: attention with masks, for clients that call torch_npu's operator. Plain PyTorch on npu tensors, with gradients."""
 
 import math
+from numbers import Real
 
 import torch
+from ascend_sim import arguments
 
 _DTYPES = (torch.float16, torch.bfloat16, torch.float32)
 _LAYOUTS = ("BSH", "SBH", "BNSD", "BSND", "TND")
@@ -23,7 +25,7 @@ def npu_fusion_attention(query, key, value, head_num, input_layout, pse=None, pa
     repeated eight times; softmax_out empty; the last three 0. Rows that see nothing give 0.
     Raises: ValueError, TypeError or NotImplementedError that names the argument. Time: what its PyTorch operators are charged.
     """
-    _check(query, key, value, head_num, input_layout, padding_mask, atten_mask, keep_prob, prefix, sparse_mode)
+    _check(query, key, value, head_num, input_layout, pse, padding_mask, atten_mask, scale, keep_prob, pre_tockens, next_tockens, prefix, sparse_mode)
     if input_layout == "TND":
         ends = _ends("actual_seq_qlen", actual_seq_qlen, query), _ends("actual_seq_kvlen", actual_seq_kvlen, key)
         if len(ends[0]) != len(ends[1]):
@@ -105,30 +107,40 @@ def _from_bnsd(tensor, layout: str):
 def _ends(name: str, ends, tensor) -> list[int]:
     if ends is None:
         raise ValueError(f"torch_npu.npu_fusion_attention: {name} is None; the layout TND expects the end of each sequence.")
-    ends = [int(end) for end in ends]
+    arguments.instance("torch_npu.npu_fusion_attention", name, ends, (list, tuple, torch.Tensor), "the end of each sequence, a list of whole numbers")
+    ends = [arguments.whole("torch_npu.npu_fusion_attention", name, end, 0) for end in (ends.tolist() if isinstance(ends, torch.Tensor) else ends)]
     if not ends or sorted(ends) != ends or ends[0] < 0 or ends[-1] != tensor.shape[0]:
         raise ValueError(f"torch_npu.npu_fusion_attention: {name} is {ends}; expected rising ends, the last one {tensor.shape[0]}.")
     return ends
 
 
-def _check(query, key, value, head_num, layout, padding_mask, atten_mask, keep_prob, prefix, sparse_mode) -> None:
+def _check(query, key, value, head_num, layout, pse, padding_mask, atten_mask, scale, keep_prob, pre_tockens, next_tockens, prefix, sparse_mode) -> None:
     def fault(text):
         raise ValueError(f"torch_npu.npu_fusion_attention: {text}")
-    if layout not in _LAYOUTS:
-        fault(f"input_layout is {layout!r}; expected one of {', '.join(_LAYOUTS)}.")
+    if not isinstance(layout, str) or layout not in _LAYOUTS:
+        fault(f"input_layout is {arguments.shown(layout)}; expected one of {', '.join(_LAYOUTS)}.")
     if padding_mask is not None:
         raise NotImplementedError("torch_npu.npu_fusion_attention: padding_mask is not emulated (nor supported by the real operator).")
-    if prefix is not None or sparse_mode not in (0, 1, 2, 3, 4):
+    if prefix is not None or type(sparse_mode) is not int or sparse_mode not in (0, 1, 2, 3, 4):
         raise NotImplementedError(f"torch_npu.npu_fusion_attention: sparse_mode {sparse_mode} with prefix {prefix} is not emulated; "
                                   "sparse_mode 0 to 4 without prefix are.")
-    if not 0 < keep_prob <= 1:
-        fault(f"keep_prob is {keep_prob}; expected more than 0 and at most 1.")
+    if not isinstance(keep_prob, Real) or not 0 < keep_prob <= 1:
+        fault(f"keep_prob is {arguments.shown(keep_prob)}; expected more than 0 and at most 1.")
+    if not isinstance(scale, Real) or isinstance(scale, bool):
+        raise TypeError(f"torch_npu.npu_fusion_attention: scale is {arguments.shown(scale)}; expected a number.")
+    for name, reach in (("pre_tockens", pre_tockens), ("next_tockens", next_tockens)):
+        arguments.whole("torch_npu.npu_fusion_attention", name, reach)
+    for name, tensor in (("query", query), ("key", key), ("value", value), ("pse", pse), ("atten_mask", atten_mask)):
+        if tensor is None and name in ("pse", "atten_mask"):
+            continue
+        if not isinstance(tensor, torch.Tensor):
+            raise TypeError(f"torch_npu.npu_fusion_attention: {name} is {arguments.shown(tensor)}; expected a tensor.")
+        if tensor.device.type not in ("npu", "meta"):
+            fault(f"{name} is on {tensor.device}; expected an npu tensor.")
     if atten_mask is not None and atten_mask.dtype not in (torch.bool, torch.uint8):
         raise TypeError(f"torch_npu.npu_fusion_attention: atten_mask has dtype {atten_mask.dtype}; expected bool or uint8, true where nothing is to be seen.")
     dims = {"BSH": 3, "SBH": 3, "TND": 3}.get(layout, 4)
     for name, tensor in (("query", query), ("key", key), ("value", value)):
-        if not isinstance(tensor, torch.Tensor):
-            raise TypeError(f"torch_npu.npu_fusion_attention: {name} is of type {type(tensor).__name__}; expected a tensor.")
         if tensor.dtype not in _DTYPES or tensor.dtype != query.dtype:
             raise TypeError(f"torch_npu.npu_fusion_attention: {name} has dtype {tensor.dtype}; expected float16, bfloat16 or float32, the same for "
                             f"query, key and value, and query has {query.dtype}.")
@@ -138,8 +150,8 @@ def _check(query, key, value, head_num, layout, padding_mask, atten_mask, keep_p
             fault(f"{name} has shape {list(tensor.shape)}; expected {dims} dimensions with layout {layout}.")
     axis = {"BNSD": 1, "BSND": 2, "TND": 1}.get(layout)
     heads = query.shape[axis] if axis else head_num
-    if not isinstance(head_num, int) or head_num < 1 or heads != head_num or (axis is None and query.shape[-1] % head_num):
-        fault(f"head_num is {head_num}; the query has shape {list(query.shape)} in layout {layout}.")
+    if not isinstance(head_num, int) or isinstance(head_num, bool) or head_num < 1 or heads != head_num or (axis is None and query.shape[-1] % head_num):
+        fault(f"head_num is {arguments.shown(head_num)}; the query has shape {list(query.shape)} in layout {layout}.")
     size = query.shape[-1] if axis else query.shape[-1] // head_num
     kv_heads = key.shape[axis] if axis else key.shape[-1] // size
     if not kv_heads or head_num % kv_heads or (axis is None and key.shape[-1] % size) or (axis and key.shape[-1] != size):

@@ -5,6 +5,8 @@ Source: custom_device.md 10; the numbers of the plain types are those of ACL's p
 """
 
 import torch
+from ascend_sim import arguments
+from torch_npu._formats import check_npu
 
 _OFFSET = 256
 _ACL = {
@@ -22,14 +24,15 @@ def torch_dtype(dtype) -> torch.dtype:
     """The torch.dtype that a number or a torch.dtype means. Raises: TypeError for anything else, also for types that torch lacks."""
     if isinstance(dtype, torch.dtype):
         return dtype
-    if dtype in _TORCH and not isinstance(dtype, bool):
+    if type(dtype) is int and dtype in _TORCH:
         return _TORCH[dtype]
-    known = next((name for name, number in NUMBERS.items() if number == dtype and not isinstance(dtype, bool)), None)
+    known = next((name for name, number in NUMBERS.items() if type(dtype) is int and number == dtype), None)
     if known is not None:
         raise TypeError(f"torch_npu: PyTorch has no dtype for torch_npu.{known} ({dtype}).")
-    raise TypeError(f"torch_npu: dtype is {dtype!r}; expected a torch.dtype or one of torch_npu's numbers, {_OFFSET} and up.")
+    raise TypeError(f"torch_npu: dtype is {arguments.shown(dtype)}; expected a torch.dtype or one of torch_npu's numbers, {_OFFSET} and up.")
 
 
 def npu_dtype_cast(input: torch.Tensor, dtype) -> torch.Tensor:
-    """`input` as another type; `dtype` is a torch.dtype or one of torch_npu's numbers."""
+    """`input`, an npu tensor, as another type; `dtype` is a torch.dtype or one of torch_npu's numbers."""
+    check_npu("npu_dtype_cast", input)
     return input.to(torch_dtype(dtype))

@@ -4,6 +4,7 @@
 import enum
 
 import torch
+from ascend_sim import arguments
 
 
 class Format(enum.IntEnum):
@@ -24,9 +25,9 @@ def npu_format_cast(input: torch.Tensor, acl_format: int, customize_dtype=None, 
 
     Raises: TypeError for what is no tensor; ValueError for a format that is not known or a tensor that is not on an npu.
     """
-    _check("npu_format_cast", input)
-    if isinstance(acl_format, bool) or acl_format not in list(Format):
-        raise ValueError(f"torch_npu.npu_format_cast: acl_format is {acl_format!r}; expected one of "
+    check_npu("npu_format_cast", input)
+    if not isinstance(acl_format, int) or isinstance(acl_format, bool) or acl_format not in list(Format):
+        raise ValueError(f"torch_npu.npu_format_cast: acl_format is {arguments.shown(acl_format)}; expected one of "
                          f"{', '.join(f'{int(known)} ({known.name})' for known in Format if known >= 0)}.")
     return input
 
@@ -38,11 +39,12 @@ def npu_format_cast_(input: torch.Tensor, acl_format) -> torch.Tensor:
 
 def get_npu_format(input: torch.Tensor) -> int:
     """2: ND."""
-    _check("get_npu_format", input)
+    check_npu("get_npu_format", input)
     return Format.ND
 
 
-def _check(function: str, tensor) -> None:
+def check_npu(function: str, tensor) -> None:
+    """What the operators of torch_npu take as `input`."""
     if not isinstance(tensor, torch.Tensor):
         raise TypeError(f"torch_npu.{function}: input is a {type(tensor).__name__}; expected an npu tensor.")
     if tensor.device.type != "npu":

@@ -2,11 +2,12 @@
 """What of torch_npu's native module clients touch: the current stream as a number, and the process group class."""
 
 import torch
+from ascend_sim.npu.devices import index_of
 
 
 def _npu_getCurrentRawStream(device: int) -> int:
     """The handle of the device's current stream, as native code takes it."""
-    return torch._C._accelerator_getStream(device).stream_id
+    return torch._C._accelerator_getStream(index_of(device)).stream_id
 
 
 def __getattr__(name: str):
