@@ -4,6 +4,7 @@
 #include "isa/dma.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "chip/launch.h"
@@ -292,6 +293,10 @@ void copy_gm2ub(const void* ub, const void* gm, int element_bytes, int64_t rows,
     issue.field("right pad", right_pad * element_bytes, 0, 32);
     issue.field("l2 mode", l2_mode, 0, 15);
     if (rows == 0 || row_bytes == 0) return;
+    if (!constant_pad && (left_pad || right_pad) && row_bytes < element_bytes)
+        issue.fail(format("len = %lld; pads repeat the first element of a row, which has %d bytes", static_cast<long long>(row_bytes),
+                          element_bytes));
+    if (rows > 1) issue.field("destination stride", dst_stride, 0, kUbBytes);
     // Rows that follow each other without a gap are the compact form, which has no pads.
     if (rows > 1 && dst_stride % kUnitBytes && (dst_stride != row_bytes || left_pad || right_pad))
         issue.fail(format("destination stride %lld is not a multiple of 32 bytes, nor the row's length", static_cast<long long>(dst_stride)));
@@ -330,12 +335,13 @@ void apply_each(uint8_t* gm, const uint8_t* data, uint32_t bytes, Combine combin
     }
 }
 
+// Extremes as everywhere: NaN propagates, -0 orders below +0.
 template <int operation>
 float combine_float(float old, float value) {
     if constexpr (operation == 0) return old + value;
     if (value != value || old != old) return value != value ? value : old;
-    if constexpr (operation == 1) return std::max(old, value);
-    return std::min(old, value);
+    if (old == value) return std::signbit(value) == (operation == 1) ? old : value;
+    return (old > value) == (operation == 1) ? old : value;
 }
 
 template <class T, int operation>
@@ -436,6 +442,7 @@ void copy_ub2gm(const void* gm, const void* ub, int64_t rows, int64_t row_bytes,
     issue.field("len", row_bytes, 0, 2097151);
     issue.field("l2 mode", l2_mode, 0, 15);
     if (rows == 0 || row_bytes == 0) return;
+    if (rows > 1) issue.field("source stride", src_stride, 0, kUbBytes);
     // Rows that follow each other without a gap are the compact form; TileLang emits it for rows shorter than a unit.
     if (rows > 1 && src_stride % kUnitBytes && src_stride != row_bytes)
         issue.fail(format("source stride %lld is not a multiple of 32 bytes, nor the row's length", static_cast<long long>(src_stride)));

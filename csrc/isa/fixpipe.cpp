@@ -78,7 +78,7 @@ const uint8_t* parameters(Core& core, const Record& record, FixRegister which, i
     const Memory& fb = core.ai.fb;
     const uint64_t address = core.fix_registers[which];
     const uint64_t bytes = static_cast<uint64_t>(record.fix.n) * static_cast<uint64_t>(element_bytes);
-    if (address % 64 || address + bytes > fb.bytes())
+    if (address % 64 || address > fb.bytes() || bytes > fb.bytes() - address)
         core.fail(record, format("%s of %d columns at FB address 0x%llx; it is 64-byte aligned and FB ends at 0x%x", what,
                                  record.fix.n, static_cast<unsigned long long>(address), fb.bytes()));
     const int64_t missing = fb.valid.first_undefined(static_cast<uint32_t>(address), static_cast<uint32_t>(bytes));
@@ -346,7 +346,9 @@ void copy_l0c(const Fix& fix, const void* pc) {
     issue.on(CoreKind::aic);
     issue.field("n", fix.n, 0, 4095);
     issue.field("m", fix.m, 0, 8191);
+    issue.field("dst_stride", fix.dst_stride, 0, 0xffffffff);
     issue.field("src_stride", fix.src_stride, 0, 65535);
+    issue.field("l2 mode", fix.l2_mode, 0, 15);
     issue.field("sub_block", fix.sub_block, 0, 1);
     issue.field("dual destination", fix.dual, 0, 2);
     if (fix.unit_flag != 0 && fix.unit_flag != 2 && fix.unit_flag != 3)

@@ -2,6 +2,8 @@
 // Is an address in global memory alive? The four last allocations a core touched answer nearly always.
 #include "isa/instruction.h"
 
+#include <algorithm>
+
 #include "chip/device.h"
 #include "chip/launch.h"
 
@@ -9,14 +11,18 @@ namespace ascend::isa {
 
 void Issue::global(const char* what, const GmFootprint& gm, uint32_t outer) const {
     if (gm.rows == 0 || gm.row_bytes == 0 || outer == 0) return;
-    const auto end_of = [&](int64_t span) { return gm.address + static_cast<uint64_t>(span) + gm.row_bytes; };
-    const int64_t span = int64_t{gm.rows - 1} * gm.row_stride + int64_t{outer - 1} * gm.outer_stride;
-    const uint64_t begin = gm.address, end = end_of(span);
-    if (span >= 0)
+    constexpr int64_t kMaxStride = (int64_t{1} << 40) - 1;  // ascend950.md 6; also keeps the sums below from overflow
+    const int64_t row_stride = gm.rows > 1 ? gm.row_stride : 0, outer_stride = outer > 1 ? gm.outer_stride : 0;
+    if ((row_stride | outer_stride) < 0 || std::max(row_stride, outer_stride) > kMaxStride) [[unlikely]]
+        fail(format("%s: strides of %lld and %lld bytes in global memory; they are 0 to %lld", what, static_cast<long long>(row_stride),
+                    static_cast<long long>(outer_stride), static_cast<long long>(kMaxStride)));
+    const int64_t span = int64_t{gm.rows - 1} * row_stride + int64_t{outer - 1} * outer_stride + gm.row_bytes;
+    const uint64_t begin = gm.address, end = begin + static_cast<uint64_t>(span);
+    if (end > begin) [[likely]]
         for (const Core::GmRange& range : core.gm_ranges)
             if (begin >= range.begin && end <= range.end) return;
     Hbm::Range range;
-    if (span < 0 || !core.ai.launch->device().hbm.find(reinterpret_cast<const void*>(begin), &range))
+    if (end <= begin || !core.ai.launch->device().hbm.find(reinterpret_cast<const void*>(begin), &range))
         fail(format("%s: global memory 0x%llx belongs to no live tensor", what, static_cast<unsigned long long>(begin)));
     if (end > range.end)
         fail(format("%s: global memory 0x%llx to 0x%llx leaves its tensor, which ends at 0x%llx (%llu bytes too far)",

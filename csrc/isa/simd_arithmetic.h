@@ -81,6 +81,14 @@ struct Abs {
         else return choose(a < 0, -a, a);
     }
 };
+// |a - b|: of integers modulo the lane, so that unsigned differences and those of far apart signed values are right.
+struct AbsSub {
+    template <typename V>
+    ASC_INLINE V operator()(V a, V b) const {
+        if constexpr (std::is_same_v<V, VecF>) return Abs{}(a - b);
+        else return choose(a > b, a - b, b - a);
+    }
+};
 struct Neg {
     template <typename V>
     ASC_INLINE V operator()(V a) const {
@@ -151,6 +159,13 @@ ASC_INLINE void bitwise(Register<T>& dst, const Predicate& mask, F f, const Regi
 }
 
 // Shifts by the lane's width or more give 0 (arithmetic right: the sign); the chip's behaviour there is not published.
+// A scalar count may be of a wider type than the lanes: 256 is no 0.
+template <typename T, typename C>
+ASC_INLINE T shift_count(C count) {
+    constexpr int kBits = sizeof(T) * 8;
+    const auto wide = static_cast<int64_t>(count);
+    return static_cast<T>(wide < 0 || wide > kBits ? kBits : wide);
+}
 template <typename V>
 ASC_INLINE V shift_left(V a, V count) {
     using L = std::remove_cvref_t<decltype(a[0])>;
@@ -236,7 +251,7 @@ ASC_INLINE void asc_abs_sub(ascend::isa::Register<T>& dst, const ascend::isa::Re
                             const ascend::isa::Register<T>& b, const vector_bool& mask) {
     using namespace ascend::isa;
     count_arithmetic<T>();
-    lanewise(dst, mask, [](auto x, auto y) __attribute__((always_inline)) { return Abs{}(x - y); }, a, b);
+    lanewise(dst, mask, AbsSub{}, a, b);
 }
 // x where positive, x * alpha elsewhere; alpha a scalar or a register.
 template <typename T, typename U>
@@ -327,7 +342,7 @@ ASC_INLINE void asc_shiftleft_scalar(ascend::isa::Register<T>& dst, const ascend
                                      U count, const vector_bool& mask) {
     using namespace ascend::isa;
     vf_count(VfClass::alu);
-    const auto by = splat(static_cast<T>(count));
+    const auto by = splat(shift_count<T>(count));
     lanewise(dst, mask, [&](auto x) __attribute__((always_inline)) { return shift_left(x, by); }, a);
 }
 template <typename T, typename U>
@@ -335,7 +350,7 @@ ASC_INLINE void asc_shiftright_scalar(ascend::isa::Register<T>& dst, const ascen
                                       U count, const vector_bool& mask) {
     using namespace ascend::isa;
     vf_count(VfClass::alu);
-    const auto by = splat(static_cast<T>(count));
+    const auto by = splat(shift_count<T>(count));
     lanewise(dst, mask, [&](auto x) __attribute__((always_inline)) { return shift_right(x, by); }, a);
 }
 

@@ -7,6 +7,8 @@
 // Two fp4 elements share a byte and convert with two bf16: ratio 4 over 32-bit words, the even element in the low nibble.
 #pragma once
 
+#include <utility>
+
 #include "formats/fp4.h"
 #include "isa/simd_float.h"
 
@@ -24,10 +26,11 @@ constexpr int control() {
 template <typename T>
 constexpr bool kIsFp4 = std::is_same_v<T, float4_e2m1x2_t> || std::is_same_v<T, float4_e1m2x2_t>;
 
-// Integer of up to 64 bits to binary32, with any rounding.
-static inline float int_to_f32(int64_t value, Rounding rounding) {
+// Integer of up to 64 bits (I: int64_t or uint64_t) to binary32, with any rounding.
+template <typename I>
+static inline float int_to_f32(I value, Rounding rounding) {
     if (rounding == Rounding::nearest_even) return static_cast<float>(value);
-    const bool negative = value < 0;
+    const bool negative = std::is_signed_v<I> && value < 0;
     const uint64_t size =
         negative ? uint64_t{0} - static_cast<uint64_t>(value) : static_cast<uint64_t>(value);
     if (size < (1u << 24)) return static_cast<float>(value);
@@ -63,16 +66,18 @@ static inline D f32_to_int(float value, Rounding rounding, bool saturate) {
         if (rounded >= kEnd)
             return static_cast<D>(~uint64_t{0} >> (64 - sizeof(D) * 8 + (std::is_signed_v<D> ? 1 : 0)));
     }
-    if (rounded >= 0x1p63 || rounded < -0x1p63) return static_cast<D>(rounded < 0 ? INT64_MIN : INT64_MAX);
-    return static_cast<D>(static_cast<int64_t>(rounded));
+    const double rest = __builtin_fmod(rounded, 0x1p64);  // exact; of inf NaN
+    if (rest != rest) return 0;
+    return static_cast<D>(rest < 0 ? uint64_t{0} - static_cast<uint64_t>(-rest) : static_cast<uint64_t>(rest));
 }
 
-template <typename D>
-static inline D int_to_int(int64_t value, bool saturate) {
-    if (!saturate) return static_cast<D>(value);
-    const int64_t low = std::is_signed_v<D> ? -(int64_t{1} << (sizeof(D) * 8 - 1)) : 0;
-    const int64_t high = (int64_t{1} << (sizeof(D) * 8 - (std::is_signed_v<D> ? 1 : 0))) - 1;
-    return static_cast<D>(value < low ? low : value > high ? high : value);
+template <typename D, typename S>
+static inline D int_to_int(S value, bool saturate) {
+    constexpr D kHigh = static_cast<D>(~uint64_t{0} >> (64 - sizeof(D) * 8 + (std::is_signed_v<D> ? 1 : 0)));
+    constexpr D kLow = static_cast<D>(std::is_signed_v<D> ? ~static_cast<uint64_t>(kHigh) : 0);
+    if (saturate && std::cmp_less(value, kLow)) return kLow;
+    if (saturate && std::cmp_greater(value, kHigh)) return kHigh;
+    return static_cast<D>(value);
 }
 
 // One element, bits in, bits out.
@@ -81,8 +86,8 @@ static inline bits_t<D> convert_bits(bits_t<S> bits) {
     constexpr Rounding rounding = static_cast<Rounding>(kRound);
     constexpr Saturation saturation = kSaturate ? Saturation::on : Saturation::off;
     if constexpr (std::is_integral_v<S>) {
-        const int64_t value = static_cast<S>(bits);
-        if constexpr (std::is_integral_v<D>) return static_cast<bits_t<D>>(int_to_int<D>(value, kSaturate));
+        const std::conditional_t<std::is_same_v<S, uint64_t>, uint64_t, int64_t> value = static_cast<S>(bits);
+        if constexpr (std::is_integral_v<D>) return static_cast<bits_t<D>>(int_to_int<D>(static_cast<S>(bits), kSaturate));
         else if constexpr (std::is_same_v<D, float>) return f32_bits(int_to_f32(value, rounding));
         else if constexpr (std::is_same_v<D, half>)
             return f32_to_f16(int_to_f32(value, Rounding::odd), rounding, saturation);
@@ -130,7 +135,8 @@ ASC_INLINE Vec<W> convert_chunk(Vec<W> in) {
         const VecU limit =
             pick(value != value, splat(0u), pick(value > 0.0f, splat(0x7fffffffu), splat(0x80000000u)));
         return pick(fits, exact, limit);
-    } else if constexpr (std::is_integral_v<S> && std::is_integral_v<D> && sizeof(S) < sizeof(D)) {
+    } else if constexpr (std::is_integral_v<S> && std::is_integral_v<D> && sizeof(S) < sizeof(D) &&
+                         !(kSaturate && std::is_signed_v<S> && !std::is_signed_v<D>)) {
         constexpr int kUp = (sizeof(W) - sizeof(S)) * 8;
         if constexpr (std::is_signed_v<S>) return (Vec<W>)((Vec<std::make_signed_t<W>>)(in << kUp) >> kUp);
         else return in;

@@ -219,16 +219,19 @@ ASC_INLINE bool bit(const uint32_t* words, int i) { return words[i / 32] >> (i %
 }  // namespace ascend_predicate_memory
 
 ASC_INLINE void asc_loadalign(vector_bool& dst, const uint32_t* source, int offset) {
+    ascend::isa::check_element("asc_loadalign", source + offset);
     ASC_CHECKED(ascend::isa::check_vector_load<32>("asc_loadalign", source + offset);)
     ascend::isa::build_predicate(dst,
                                  [&](int i) __attribute__((always_inline)) { return ascend_predicate_memory::bit(source + offset, i); });
 }
 ASC_INLINE void asc_loadalign_upsample(vector_bool& dst, const uint32_t* source, int offset) {
+    ascend::isa::check_element("asc_loadalign_upsample", source + offset);
     ASC_CHECKED(ascend::isa::check_vector_load<16>("asc_loadalign_upsample", source + offset);)
     ascend::isa::build_predicate(dst,
                                  [&](int i) __attribute__((always_inline)) { return ascend_predicate_memory::bit(source + offset, i / 2); });
 }
 ASC_INLINE void asc_loadalign_downsample(vector_bool& dst, const uint32_t* source, int offset) {
+    ascend::isa::check_element("asc_loadalign_downsample", source + offset);
     ASC_CHECKED(ascend::isa::check_vector_load<64>("asc_loadalign_downsample", source + offset);)
     ascend::isa::build_predicate(dst,
                                  [&](int i) __attribute__((always_inline)) { return ascend_predicate_memory::bit(source + offset, i * 2); });
@@ -236,6 +239,7 @@ ASC_INLINE void asc_loadalign_downsample(vector_bool& dst, const uint32_t* sourc
 ASC_INLINE void asc_storealign(uint32_t* base, const vector_bool& source, int offset) {
     ascend::isa::vf_count(ascend::isa::VfClass::store);
     const auto bytes = ascend::isa::bytes_of(source);
+    ascend::isa::check_element("asc_storealign", base + offset);
     ASC_CHECKED(ascend::isa::check_store<32>("asc_storealign", base + offset);)
     uint32_t words[8] = {};
     for (int i = 0; i < 256; ++i)
@@ -245,6 +249,7 @@ ASC_INLINE void asc_storealign(uint32_t* base, const vector_bool& source, int of
 ASC_INLINE void asc_storealign_pack(uint32_t* base, const vector_bool& source, int offset) {
     ascend::isa::vf_count(ascend::isa::VfClass::store);
     const auto bytes = ascend::isa::bytes_of(source);
+    ascend::isa::check_element("asc_storealign_pack", base + offset);
     ASC_CHECKED(ascend::isa::check_store<16>("asc_storealign_pack", base + offset);)
     uint32_t words[4] = {};
     for (int i = 0; i < 128; ++i)

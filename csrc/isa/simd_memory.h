@@ -11,17 +11,6 @@
 namespace ascend::isa {
 inline namespace ASCEND_SIM_VEC {
 
-template <typename T>
-ASC_INLINE void check_aligned(const char* instruction, const T* address) {
-    if (reinterpret_cast<uintptr_t>(address) % kBlockBytes) [[unlikely]]
-        vector_fault(instruction, "the address is not 32-byte aligned", address);
-}
-template <typename T>
-ASC_INLINE void check_element(const char* instruction, const T* address) {
-    if (reinterpret_cast<uintptr_t>(address) % sizeof(T)) [[unlikely]]
-        vector_fault(instruction, "the address is not aligned to its element", address);
-}
-
 #if defined(ASCEND_SIM_CHECK_MEMORY)
 // Elements of kBytes that are on by the lowest bit of the mask's byte at their place, `kSpread` mask bytes an element.
 template <int kBytes, int kSpread>
@@ -174,6 +163,7 @@ template <typename T>
 ASC_INLINE void asc_loadalign_unpack4(ascend::isa::Register<T>& dst, const T* source, int64_t offset = 0) {
     using namespace ascend::isa;
     vf_count(VfClass::load);
+    check_element("asc_loadalign_unpack4", source + offset);
     ASC_CHECKED(check_vector_load<64>("asc_loadalign_unpack4", source + offset);)
     load_unpacked<typename UnsignedOf<4 * sizeof(T)>::type>(dst, source + offset);
 }
@@ -183,6 +173,7 @@ template <typename T>
 ASC_INLINE void asc_loadalign_upsample(ascend::isa::Register<T>& dst, const T* source, int64_t offset = 0) {
     using namespace ascend::isa;
     vf_count(VfClass::load);
+    check_element("asc_loadalign_upsample", source + offset);
     const auto* from = reinterpret_cast<const bits_t<T>*>(source + offset);
     ASC_CHECKED(check_vector_load<128>("asc_loadalign_upsample", from);)
     build(dst, [&](int i) __attribute__((always_inline)) { return from[i / 2]; });
@@ -192,6 +183,7 @@ template <typename T>
 ASC_INLINE void asc_loadalign_downsample(ascend::isa::Register<T>& dst, const T* source, int64_t offset = 0) {
     using namespace ascend::isa;
     vf_count(VfClass::load, 2);
+    check_element("asc_loadalign_downsample", source + offset);
     const auto* from = reinterpret_cast<const bits_t<T>*>(source + offset);
     ASC_CHECKED(check_vector_load<512>("asc_loadalign_downsample", from);)
     build(dst, [&](int i) __attribute__((always_inline)) { return from[2 * i]; });
@@ -306,6 +298,7 @@ ASC_INLINE void asc_storealign_pack(T* base, const ascend::isa::Register<T>& sou
                                     const vector_bool& mask) {
     using namespace ascend::isa;
     vf_count(VfClass::store);
+    check_element("asc_storealign_pack", reinterpret_cast<const typename UnsignedOf<sizeof(T) / 2>::type*>(base + offset));
     ASC_CHECKED(check_masked_store<sizeof(T) / 2, sizeof(T)>("asc_storealign_pack", base + offset, mask);)
     store_packed<bits_t<T>, typename UnsignedOf<sizeof(T) / 2>::type>(base + offset, &source, mask);
     ASC_CHECKED(if constexpr (sizeof(T) == 4) check_stored<uint16_t, 128>(base + offset);)
@@ -328,6 +321,7 @@ ASC_INLINE void asc_gather(ascend::isa::Register<ascend::isa::gathered_t<T>>& ds
     using namespace ascend::isa;
     using G = gathered_t<T>;
     vf_count(VfClass::gather, 2);
+    check_element("asc_gather", base);
     const Lanes<I> at = lanes_of(index);
     Lanes<G> out{};
     for (int i = 0; i < kLanes<G> && i < kLanes<I>; ++i) {
@@ -396,6 +390,7 @@ ASC_INLINE void asc_scatter(T* base, const ascend::isa::Register<T>& source,
                             const ascend::isa::Register<I>& index, const vector_bool& mask) {
     using namespace ascend::isa;
     vf_count(VfClass::gather, 2);
+    check_element("asc_scatter", base);
     const Lanes<I> at = lanes_of(index);
     const Lanes<T> value = lanes_of(source);
     for (int i = 0; i < kLanes<T> && i < kLanes<I>; ++i) {

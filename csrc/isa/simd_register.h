@@ -187,6 +187,18 @@ ASC_INLINE bool is_active(const Predicate& mask, int lane) {
     return reinterpret_cast<const uint8_t*>(&mask)[lane * static_cast<int>(sizeof(T))] & 1;
 }
 
+// Rules of addresses in UB.
+template <typename T>
+ASC_INLINE void check_aligned(const char* instruction, const T* address) {
+    if (reinterpret_cast<uintptr_t>(address) % kBlockBytes) [[unlikely]]
+        vector_fault(instruction, "the address is not 32-byte aligned", address);
+}
+template <typename T>
+ASC_INLINE void check_element(const char* instruction, const T* address) {
+    if (reinterpret_cast<uintptr_t>(address) % sizeof(T)) [[unlikely]]
+        vector_fault(instruction, "the address is not aligned to its element", address);
+}
+
 // A scalar operand as it stands in the lanes of a register of T.
 template <typename T, typename U>
 ASC_INLINE T scalar_as(U value) {

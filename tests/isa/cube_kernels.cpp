@@ -25,6 +25,31 @@ void flag(pipe_t from, pipe_t to) {
     asc_sync_wait(from, to, 0);
 }
 
+// Store atomics by number: operation * 6 + type + 1.
+void arm(int64_t kind) {
+    switch (kind) {
+        case 1: asc_set_atomic_add_float(); break;
+        case 2: asc_set_atomic_add_float16(); break;
+        case 3: asc_set_atomic_add_bfloat(); break;
+        case 4: asc_set_atomic_add_int8(); break;
+        case 5: asc_set_atomic_add_int16(); break;
+        case 6: asc_set_atomic_add_int32(); break;
+        case 7: asc_set_atomic_max_float(); break;
+        case 8: asc_set_atomic_max_float16(); break;
+        case 9: asc_set_atomic_max_bfloat(); break;
+        case 10: asc_set_atomic_max_int8(); break;
+        case 11: asc_set_atomic_max_int16(); break;
+        case 12: asc_set_atomic_max_int32(); break;
+        case 13: asc_set_atomic_min_float(); break;
+        case 14: asc_set_atomic_min_float16(); break;
+        case 15: asc_set_atomic_min_bfloat(); break;
+        case 16: asc_set_atomic_min_int8(); break;
+        case 17: asc_set_atomic_min_int16(); break;
+        case 18: asc_set_atomic_min_int32(); break;
+        default: asc_set_atomic_none();
+    }
+}
+
 template <class A, class B, class C>
 void mmad(const int64_t* p, bool mx) {
     const int64_t m = p[0], k = p[1], n = p[2];
@@ -134,27 +159,7 @@ extern "C" __global__ __cube__ void drain(__gm__ uint8_t* l0c, __gm__ uint8_t* f
     if (p[20]) asc_set_l0c_copy_clip(f32_from_bits(uint32_t(p[20])));
     if (p[21]) asc_set_l0c_copy_c0_stride(p[21]);
     asc_set_l0c_copy_nz_para(p[22], p[23], p[24]);
-    switch (p[25]) {
-        case 1: asc_set_atomic_add_float(); break;
-        case 2: asc_set_atomic_add_float16(); break;
-        case 3: asc_set_atomic_add_bfloat(); break;
-        case 4: asc_set_atomic_add_int8(); break;
-        case 5: asc_set_atomic_add_int16(); break;
-        case 6: asc_set_atomic_add_int32(); break;
-        case 7: asc_set_atomic_max_float(); break;
-        case 8: asc_set_atomic_max_float16(); break;
-        case 9: asc_set_atomic_max_bfloat(); break;
-        case 10: asc_set_atomic_max_int8(); break;
-        case 11: asc_set_atomic_max_int16(); break;
-        case 12: asc_set_atomic_max_int32(); break;
-        case 13: asc_set_atomic_min_float(); break;
-        case 14: asc_set_atomic_min_float16(); break;
-        case 15: asc_set_atomic_min_bfloat(); break;
-        case 16: asc_set_atomic_min_int8(); break;
-        case 17: asc_set_atomic_min_int16(); break;
-        case 18: asc_set_atomic_min_int32(); break;
-        default: asc_set_atomic_none();
-    }
+    arm(p[25]);
     const auto unit_flag = asc_unit_flag_mode(p[8]);
     const auto quant = asc_quant_mode(p[9]);
     const auto relu = asc_relu_pre_mode(p[10]);
@@ -263,15 +268,7 @@ extern "C" __global__ __vector__ void through_ub(__gm__ uint8_t* gm, __gm__ uint
     if (p[7] == 4) load(uint32_t{});
     asc_unlock(PIPE_MTE2, 5);
     asc_lock(PIPE_MTE3, 5);
-    switch (p[16]) {
-        case 1: asc_set_atomic_add_float(); break;
-        case 2: asc_set_atomic_add_float16(); break;
-        case 9: asc_set_atomic_max_bfloat(); break;
-        case 10: asc_set_atomic_max_int8(); break;
-        case 17: asc_set_atomic_min_int16(); break;
-        case 6: asc_set_atomic_add_int32(); break;
-        default: asc_set_atomic_none();
-    }
+    arm(p[16]);
     if (p[0] == 1) asc_copy_ub2gm_align(back + p[17], ub + p[10], p[12], p[13], asc_store_l2_cache_mode{}, p[15], p[14]);
     if (p[0] == 2) asc_copy_ub2l1(at<void>(p[17]), ub + p[10], p[12], p[13], p[14], p[15]);
     asc_sync();

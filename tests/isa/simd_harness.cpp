@@ -93,13 +93,14 @@ UNARY(asc_abs, s8, int8_t)
 FOR_FLOATS(UNARY, asc_neg)
 UNARY(asc_neg, s32, int32_t)
 UNARY(asc_neg, s16, int16_t)
+UNARY(asc_neg, s8, int8_t)
 FOR_FLOATS(UNARY, asc_relu)
 UNARY(asc_relu, s32, int32_t)
 FOR_FLOATS(UNARY, asc_exp)
 FOR_FLOATS(UNARY, asc_ln)
 FOR_FLOATS(UNARY, asc_sqrt)
 FOR_FLOATS(BINARY, asc_exp_sub)
-FOR_FLOATS(BINARY, asc_abs_sub)
+FOR_ALL(BINARY, asc_abs_sub)
 FOR_FLOATS(SCALAR, asc_leakyrelu)
 FOR_FLOATS(BINARY, asc_prelu)
 FOR_FLOATS(SCALAR, asc_axpy)
@@ -112,6 +113,15 @@ FOR_INTS(BINARY, asc_shiftleft)
 FOR_INTS(BINARY, asc_shiftright)
 FOR_INTS(SCALAR, asc_shiftleft_scalar)
 FOR_INTS(SCALAR, asc_shiftright_scalar)
+// A count of its own type, as kernels write it.
+#define SHIFT_BY_INT(op, s, T)                                                           \
+    extern "C" void op##_by_int_##s(void* d, const void* a, const void* m, int count) { \
+        Register<T> r = reg<T>(d);                                                       \
+        op(r, reg<T>(a), count, pred(m));                                                \
+        put(d, r);                                                                       \
+    }
+FOR_INTS(SHIFT_BY_INT, asc_shiftleft_scalar)
+FOR_INTS(SHIFT_BY_INT, asc_shiftright_scalar)
 FOR_ALL(BINARY, asc_select)
 FOR_ALL(COMPARE, eq)
 FOR_ALL(COMPARE, ne)
@@ -278,6 +288,48 @@ INTS(s32, int32_t, s8, int8_t, 3)
 INTS(u32, uint32_t, u8, uint8_t, 2)
 INTS(s64, int64_t, s32, int32_t, 1)
 INTS(s32, int32_t, s64, int64_t, 0)
+INTS(u16, uint16_t, s8, int8_t, 1)
+INTS(u32, uint32_t, s8, int8_t, 0)
+INTS(u32, uint32_t, s16, int16_t, 0)
+INTS(s16, int16_t, u8, uint8_t, 0)
+INTS(u64, uint64_t, s32, int32_t, 0)
+INTS(u64, uint64_t, u32, uint32_t, 1)
+INTS(s32, int32_t, u64, uint64_t, 1)
+INTS(u32, uint32_t, u64, uint64_t, 0)
+INTS(u32, uint32_t, s64, int64_t, 1)
+INTS(u32, uint32_t, s32, int32_t, 0)
+INTS(s32, int32_t, u32, uint32_t, 0)
+INTS(s16, int16_t, u16, uint16_t, 0)
+INTS(u8, uint8_t, s8, int8_t, 0)
+INTS(u64, uint64_t, s64, int64_t, 0)
+INTS(s64, int64_t, u64, uint64_t, 0)
+INTS(s8, int8_t, s32, int32_t, 2)
+INTS(s8, int8_t, s16, int16_t, 0)
+// Between floats and integers, further pairs; floats of 16 bits in every direction; e8m0.
+TO_INT(u8, uint8_t, f32, float, 3)
+TO_INT(u16, uint16_t, f32, float, 0)
+TO_INT(u32, uint32_t, f32, float, 0)
+TO_INT(u64, uint64_t, f32, float, 1)
+TO_INT(s32, int32_t, f16, half, 1)
+TO_INT(s8, int8_t, bf16, bfloat16_t, 1)
+#define EVERY_ROUNDING(d, D, s, S, part) CONVERT(d, D, s, S, 0, 0, part, 0) ROUNDED(d, D, s, S, part)
+ROUNDED(f32, float, s64, int64_t, 0)
+EVERY_ROUNDING(f32, float, u32, uint32_t, 0)
+EVERY_ROUNDING(f32, float, u64, uint64_t, 1)
+EVERY_ROUNDING(f16, half, s32, int32_t, 1)
+EVERY_ROUNDING(f16, half, u16, uint16_t, 0)
+EVERY_ROUNDING(bf16, bfloat16_t, s32, int32_t, 0)
+EVERY_ROUNDING(bf16, bfloat16_t, s16, int16_t, 0)
+ROUNDED(bf16, bfloat16_t, f16, half, 0)
+ROUNDED(f16, half, bf16, bfloat16_t, 0)
+CONVERT(bf16, bfloat16_t, f32, float, 5, 0, 0, 0)
+#define SATURATED(d, D, s, S) CONVERT(d, D, s, S, 1, 1, 0, 0) CONVERT(d, D, s, S, 2, 1, 0, 0) CONVERT(d, D, s, S, 3, 1, 0, 0) CONVERT(d, D, s, S, 4, 1, 0, 0)
+SATURATED(f16, half, f32, float)
+SATURATED(bf16, bfloat16_t, f32, float)
+EVERY_ROUNDING(e8m0, float8_e8m0_t, bf16, bfloat16_t, 1)
+EVERY_ROUNDING(e8m0, float8_e8m0_t, f32, float, 2)
+WIDEN2(bf16, bfloat16_t, e8m0, float8_e8m0_t)
+WIDEN4(f32, float, e8m0, float8_e8m0_t)
 
 // Reductions, broadcasts, permutations.
 FOR_FLOATS(UNARY, asc_reduce_sum)
@@ -369,12 +421,23 @@ extern "C" void histogram(void* d, const void* a, const void* m, int cumulative,
     put(d, r);
 }
 
-// Loads and stores; `ub` is any memory.
+// Loads and stores; `ub` is any memory. 1: a fault.
+template <typename F>
+static long faults(F f) {
+    try {
+        f();
+        return 0;
+    } catch (const std::runtime_error&) {
+        return 1;
+    }
+}
 #define LOAD(op, s, T)                                              \
-    extern "C" void op##_##s(void* d, const void* ub, int offset) { \
-        Register<T> r;                                              \
-        op(r, static_cast<const T*>(ub), offset);                   \
-        put(d, r);                                                  \
+    extern "C" long op##_##s(void* d, const void* ub, int offset) { \
+        return faults([&] {                                         \
+            Register<T> r;                                          \
+            op(r, static_cast<const T*>(ub), offset);               \
+            put(d, r);                                              \
+        });                                                         \
     }
 #define FOR_WIDTHS(M, op) M(op, f32, float) M(op, bf16, bfloat16_t) M(op, u8, uint8_t)
 FOR_WIDTHS(LOAD, asc_loadalign)
@@ -386,19 +449,14 @@ FOR_WIDTHS(LOAD, asc_loadalign_downsample)
 FOR_WIDTHS(LOAD, asc_loadalign_brc_datablock)
 FOR_WIDTHS(LOAD, asc_loadalign_brc_elem2datablock)
 #define LOAD2(op, s, T)                                                      \
-    extern "C" void op##_##s(void* d, void* e, const void* ub, int offset) { \
-        Register<T> r, q;                                                    \
-        op(r, q, static_cast<const T*>(ub), offset);                         \
-        put(d, r), put(e, q);                                                \
+    extern "C" long op##_##s(void* d, void* e, const void* ub, int offset) { \
+        return faults([&] {                                                  \
+            Register<T> r, q;                                                \
+            op(r, q, static_cast<const T*>(ub), offset);                     \
+            put(d, r), put(e, q);                                            \
+        });                                                                  \
     }
 FOR_WIDTHS(LOAD2, asc_loadalign_deintlv)
-extern "C" long loadalign_postupdate_f32(void* d, const float* ub, int step) {
-    Register<float> r;
-    const float* p = ub;
-    asc_loadalign_postupdate(r, p, step);
-    put(d, r);
-    return p - ub;
-}
 #define POST_UPDATE_LOAD(op, s, T)                                                \
     extern "C" long op##_postupdate_##s(void* d, const void* ub, int step) {     \
         Register<T> r;                                                           \
@@ -416,7 +474,8 @@ FOR_WIDTHS(POST_UPDATE_LOAD, asc_loadalign_brc_datablock)
 FOR_WIDTHS(POST_UPDATE_LOAD, asc_loadalign_brc_elem2datablock)
 POST_UPDATE_LOAD(asc_loadalign_unpack4, u8, uint8_t)
 // An address register counts elements; a barrier orders what is in order here.
-extern "C" void load_by_address_register(void* d, const void* ub, int offset) {
+extern "C" void load_by_address_register(void* d, const void* memory, int start_bytes, int offset) {
+    const void* ub = static_cast<const uint8_t*>(memory) + start_bytes;
     Register<uint8_t> x;
     Register<uint16_t> y;
     Register<float> z;
@@ -497,16 +556,23 @@ extern "C" void vaxpy_modes_f32(void* d, const void* a, const void* b, const voi
     put(d, merged), put(static_cast<char*>(d) + 256, zeroed), put(static_cast<char*>(d) + 512, plain);
 }
 #define STORE(op, s, T)                                                            \
-    extern "C" void op##_##s(void* ub, const void* a, int offset, const void* m) { \
-        op(static_cast<T*>(ub), reg<T>(a), offset, pred(m));                       \
+    extern "C" long op##_##s(void* ub, const void* a, int offset, const void* m) {       \
+        return faults([&] { op(static_cast<T*>(ub), reg<T>(a), offset, pred(m)); });     \
     }
 FOR_WIDTHS(STORE, asc_storealign)
+#define POST_UPDATE_STORE(op, s, T)                                                       \
+    extern "C" long op##_postupdate_##s(void* ub, const void* a, int step, const void* m) { \
+        T* p = static_cast<T*>(ub);                                                       \
+        op##_postupdate(p, reg<T>(a), int64_t{step}, pred(m));                            \
+        return p - static_cast<T*>(ub);                                                   \
+    }
+FOR_WIDTHS(POST_UPDATE_STORE, asc_storealign)
 STORE(asc_storealign_pack, u32, uint32_t)
 STORE(asc_storealign_pack, u16, uint16_t)
 STORE(asc_storealign_pack_quarter, u32, uint32_t)
 #define STORE1(op, s, T)                                            \
-    extern "C" void op##_##s(void* ub, const void* a, int offset) { \
-        op(static_cast<T*>(ub), reg<T>(a), offset);                 \
+    extern "C" long op##_##s(void* ub, const void* a, int offset) {             \
+        return faults([&] { op(static_cast<T*>(ub), reg<T>(a), offset); });     \
     }
 FOR_WIDTHS(STORE1, asc_storealign_1st)
 extern "C" long storealign_blocks_bf16(void* ub, const void* a, int block_stride, int repeat_stride,
@@ -516,11 +582,11 @@ extern "C" long storealign_blocks_bf16(void* ub, const void* a, int block_stride
                               static_cast<uint16_t>(repeat_stride), pred(m));
     return p - static_cast<bfloat16_t*>(ub);
 }
-extern "C" void storealign_intlv_u16(void* ub, const void* a, const void* b, int offset, const void* m) {
-    asc_storealign_intlv(static_cast<uint16_t*>(ub), reg<uint16_t>(a), reg<uint16_t>(b), offset, pred(m));
+extern "C" long storealign_intlv_u16(void* ub, const void* a, const void* b, int offset, const void* m) {
+    return faults([&] { asc_storealign_intlv(static_cast<uint16_t*>(ub), reg<uint16_t>(a), reg<uint16_t>(b), offset, pred(m)); });
 }
-extern "C" void storealign_intlv_f32(void* ub, const void* a, const void* b, int offset, const void* m) {
-    asc_storealign_intlv(static_cast<float*>(ub), reg<float>(a), reg<float>(b), offset, pred(m));
+extern "C" long storealign_intlv_f32(void* ub, const void* a, const void* b, int offset, const void* m) {
+    return faults([&] { asc_storealign_intlv(static_cast<float*>(ub), reg<float>(a), reg<float>(b), offset, pred(m)); });
 }
 extern "C" void gather_datablock_bf16(void* d, const void* ub, const void* i, const void* m) {
     Register<bfloat16_t> r;
@@ -528,23 +594,22 @@ extern "C" void gather_datablock_bf16(void* d, const void* ub, const void* i, co
     else asc_gather_datablock(r, static_cast<const bfloat16_t*>(ub), reg<uint32_t>(i));
     put(d, r);
 }
-extern "C" int gather_datablock_faults(const void* ub, const void* i) {
-    try {
+extern "C" long gather_datablock_faults(const void* ub, const void* i) {
+    return faults([&] {
         Register<float> r;
         asc_gather_datablock(r, static_cast<const float*>(ub), reg<uint32_t>(i));
-        return 0;
-    } catch (const std::runtime_error&) {
-        return 1;
-    }
+    });
 }
-#define GATHER(s, T, I)                                                                      \
-    extern "C" void asc_gather_##s(void* d, const void* ub, const void* i, const void* m) {  \
-        Register<ascend::isa::gathered_t<T>> r;                                              \
-        asc_gather(r, static_cast<const T*>(ub), reg<I>(i), pred(m));                        \
-        put(d, r);                                                                           \
-    }                                                                                        \
-    extern "C" void asc_scatter_##s(void* ub, const void* a, const void* i, const void* m) { \
-        asc_scatter(static_cast<T*>(ub), reg<T>(a), reg<I>(i), pred(m));                     \
+#define GATHER(s, T, I)                                                                                  \
+    extern "C" long asc_gather_##s(void* d, const void* ub, const void* i, const void* m) {              \
+        return faults([&] {                                                                              \
+            Register<ascend::isa::gathered_t<T>> r;                                                      \
+            asc_gather(r, static_cast<const T*>(ub), reg<I>(i), pred(m));                                \
+            put(d, r);                                                                                   \
+        });                                                                                              \
+    }                                                                                                    \
+    extern "C" long asc_scatter_##s(void* ub, const void* a, const void* i, const void* m) {             \
+        return faults([&] { asc_scatter(static_cast<T*>(ub), reg<T>(a), reg<I>(i), pred(m)); });         \
     }
 GATHER(f32, float, uint32_t)
 GATHER(f16, half, uint16_t)
@@ -553,23 +618,12 @@ extern "C" void asc_gather_s8(void* d, const void* ub, const void* i, const void
     asc_gather(r, static_cast<const int8_t*>(ub), reg<uint16_t>(i), pred(m));
     put(d, r);
 }
-// Whether the instruction faults at this address.
-extern "C" int faults_at(void* ub, int offset_bytes) {
-    try {
-        Register<float> r;
-        asc_loadalign(r, reinterpret_cast<float*>(static_cast<char*>(ub) + offset_bytes), 0);
-        return 0;
-    } catch (const std::runtime_error&) {
-        return 1;
-    }
-}
-
 // Predicates.
 #define PATTERN(w, name) \
     extern "C" void create_##w##_##name(void* d) { put(d, asc_create_mask_##w(PAT_##name)); }
 #define PATTERNS(w)                                                                                    \
     PATTERN(w, ALL)                                                                                    \
-    PATTERN(w, ALLF) PATTERN(w, VL1) PATTERN(w, VL2) PATTERN(w, VL8) PATTERN(w, VL16) PATTERN(w, VL32) \
+    PATTERN(w, ALLF) PATTERN(w, VL1) PATTERN(w, VL2) PATTERN(w, VL3) PATTERN(w, VL4) PATTERN(w, VL8) PATTERN(w, VL16) PATTERN(w, VL32) \
         PATTERN(w, VL64) PATTERN(w, VL128) PATTERN(w, M3) PATTERN(w, M4) PATTERN(w, H) PATTERN(w, Q)
 PATTERNS(b8)
 PATTERNS(b16)
@@ -620,17 +674,23 @@ PRED_PAIR(intlv_b32)
 PRED_PAIR(deintlv_b8)
 PRED_PAIR(deintlv_b16)
 PRED_PAIR(deintlv_b32)
-#define PRED_LOAD(op)                                        \
-    extern "C" void pred_##op(void* d, const uint32_t* ub) { \
-        Predicate r;                                         \
-        asc_##op(r, ub, 0);                                  \
-        put(d, r);                                           \
+#define PRED_LOAD(op)                                                    \
+    extern "C" long pred_##op(void* d, const uint32_t* ub, int offset) { \
+        return faults([&] {                                              \
+            Predicate r;                                                 \
+            asc_##op(r, ub, offset);                                     \
+            put(d, r);                                                   \
+        });                                                              \
     }
 PRED_LOAD(loadalign)
 PRED_LOAD(loadalign_upsample)
 PRED_LOAD(loadalign_downsample)
-extern "C" void pred_storealign(uint32_t* ub, const void* a) { asc_storealign(ub, pred(a), 0); }
-extern "C" void pred_storealign_pack(uint32_t* ub, const void* a) { asc_storealign_pack(ub, pred(a), 0); }
+extern "C" long pred_storealign(uint32_t* ub, const void* a, int offset) {
+    return faults([&] { asc_storealign(ub, pred(a), offset); });
+}
+extern "C" long pred_storealign_pack(uint32_t* ub, const void* a, int offset) {
+    return faults([&] { asc_storealign_pack(ub, pred(a), offset); });
+}
 
 // Cost: slots of each class that a short function takes.
 extern "C" void count_slots(uint32_t* counts) {

@@ -99,6 +99,33 @@ __simt_vf__ void vote(__gm__ const int32_t* in, __gm__ uint32_t* out) {
 }
 VECTOR(votes)(__gm__ const int32_t* in, __gm__ uint32_t* out, int threads) { asc_vf_call<vote>(cce::dim3(threads), in, out); }
 
+// Only the lanes of `mask` exchange.
+template <class T>
+__simt_vf__ void exchange_in(__gm__ const T* in, __gm__ T* values, __gm__ uint32_t* votes, uint32_t mask) {
+    const int i = me();
+    if (!(mask >> laneid() & 1)) return;
+    const T x = in[i];
+    T* row = values + 6 * i;
+    row[0] = asc_reduce_add(x);
+    row[1] = asc_reduce_max(x);
+    row[2] = asc_reduce_min(x);
+    row[3] = asc_shfl(x, 31);
+    row[4] = asc_shfl_up(x, 1u);
+    row[5] = asc_shfl_down(x, 1u);
+    votes[5 * i] = asc_ballot(x != T(0));
+    votes[5 * i + 1] = asc_any(x != T(0));
+    votes[5 * i + 2] = asc_all(x != T(0));
+    votes[5 * i + 3] = asc_activemask();
+    asc_syncwarp();
+    votes[5 * i + 4] = asc_shfl_xor(uint32_t(i), 1);
+}
+VECTOR(chosen_f32)(__gm__ const float* in, __gm__ float* values, __gm__ uint32_t* votes, int threads, uint32_t mask) {
+    asc_vf_call<exchange_in<float>>(cce::dim3(threads), in, values, votes, mask);
+}
+VECTOR(chosen_s32)(__gm__ const int32_t* in, __gm__ int32_t* values, __gm__ uint32_t* votes, int threads, uint32_t mask) {
+    asc_vf_call<exchange_in<int32_t>>(cce::dim3(threads), in, values, votes, mask);
+}
+
 // Divergence: a branch of some lanes, loops of different lengths, an early return, all lanes behind.
 __simt_vf__ void diverge(__gm__ int32_t* out) {
     const int i = me(), lane = laneid();
@@ -182,6 +209,45 @@ __simt_vf__ void compute(__gm__ const T* in, __gm__ T* out, int n) {
 VECTOR(math_f32)(__gm__ const float* in, __gm__ float* out, int n) { asc_vf_call<compute<float>>(cce::dim3(n), in, out, n); }
 VECTOR(math_f16)(__gm__ const half* in, __gm__ half* out, int n) { asc_vf_call<compute<half>>(cce::dim3(n), in, out, n); }
 
+__simt_vf__ void compute_atan2(__gm__ const float* y, __gm__ const float* x, __gm__ float* out, __gm__ float* narrow) {
+    const int i = me();
+    out[i] = atan2f(y[i], x[i]);
+    narrow[i] = hatan2(half(y[i]), half(x[i]));
+}
+VECTOR(atan2_pairs)(__gm__ const float* y, __gm__ const float* x, __gm__ float* out, __gm__ float* narrow, int n) {
+    asc_vf_call<compute_atan2>(cce::dim3(n), y, x, out, narrow);
+}
+// Casts of pairs: what each makes of x, and what that is as fp32 again.
+__simt_vf__ void cast_pairs(__gm__ const float* in, __gm__ uint32_t* codes, __gm__ float* back, int n) {
+    const int i = me();
+    const float2 x = make_float2(in[i], in[n - 1 - i]);
+    const auto put = [&](int row, auto pair, float2 again) {
+        uint32_t bits = 0;
+        __builtin_memcpy(&bits, &pair, sizeof pair);
+        codes[row * n + i] = bits;
+        back[(2 * row) * n + i] = again.x;
+        back[(2 * row + 1) * n + i] = again.y;
+    };
+    const half2 h = __float22half2_rn(x);
+    put(0, h, __half22float2(h));
+    const bfloat16x2_t b = __float22bfloat162_rn(x);
+    put(1, b, __bfloat1622float2(b));
+    int row = 2;
+    for (auto saturation : {__ASC_NOSAT, __ASC_SATFINITE}) {
+        const uint16_t e4 = __asc_cvt_float2_to_fp8x2(x, saturation, __ASC_E4M3), e5 = __asc_cvt_float2_to_fp8x2(x, saturation, __ASC_E5M2);
+        float8_e4m3x2_t four;
+        float8_e5m2x2_t five;
+        __builtin_memcpy(&four, &e4, 2), __builtin_memcpy(&five, &e5, 2);
+        put(row++, e4, __e4m3x22float2(four));
+        put(row++, e5, __e5m2x22float2(five));
+    }
+    const half one = __float2half_rn(in[i]);
+    put(row, one, make_float2(__half2float(one), __bfloat162float(__float2bfloat16_rn(in[i]))));
+}
+VECTOR(casts)(__gm__ const float* in, __gm__ uint32_t* codes, __gm__ float* back, int n) {
+    asc_vf_call<cast_pairs>(cce::dim3(n), in, codes, back, n);
+}
+
 // ---- printing, scalar access to global memory ----
 __simt_vf__ void speak(int n) {
     if (threadIdx.x % 2) printf("thread %d of %d in block %d\n", threadIdx.x, n, blockIdx.x);
@@ -198,6 +264,17 @@ VECTOR(scalars)(__gm__ const uint8_t* in, __gm__ uint8_t* out, int element, int 
     if (element == 2) copy_scalars<uint16_t>(in, out, bytes);
     if (element == 4) copy_scalars<uint32_t>(in, out, bytes);
     if (element == 8) copy_scalars<uint64_t>(in, out, bytes);
+}
+template <class T>
+void one_scalar(__gm__ uint8_t* gm, int64_t offset, bool store) {
+    if (store) asc_store_dev(reinterpret_cast<T*>(gm + offset), T(1));
+    else ub<T>()[0] = asc_load_dev(reinterpret_cast<const T*>(gm + offset));
+}
+VECTOR(scalar_at)(__gm__ uint8_t* gm, int element, int64_t offset, int store) {
+    if (element == 1) one_scalar<uint8_t>(gm, offset, store);
+    if (element == 2) one_scalar<uint16_t>(gm, offset, store);
+    if (element == 4) one_scalar<uint32_t>(gm, offset, store);
+    if (element == 8) one_scalar<uint64_t>(gm, offset, store);
 }
 VECTOR(scalar_load_outside)(__gm__ const uint32_t* in) {
     ub<uint32_t>()[0] = asc_load_dev(in + 64);  // @scalar_load_outside
@@ -226,6 +303,12 @@ __simt_vf__ void bad_index(__gm__ int32_t* gm, __ubuf__ int32_t* shared, int64_t
     if (where == 3) asc_atomic_add(shared + index, 1);  // @atomic
     if (where == 4) asc_atomic_add(reinterpret_cast<int32_t*>(reinterpret_cast<char*>(shared) + 2), 1);  // @misaligned
     if (where == 5) assert(index < 0);          // @assertion
+}
+__simt_vf__ void atomic_at(__gm__ uint8_t* base, __gm__ const int32_t* in, __gm__ int32_t* old, int64_t offset, int kind) {
+    update<int32_t>(reinterpret_cast<int32_t*>(base + offset), in, old, kind, 1);
+}
+VECTOR(atomic_bounds)(__gm__ uint8_t* gm, __gm__ const int32_t* in, __gm__ int32_t* old, int64_t offset, int kind, int in_ub) {
+    asc_vf_call<atomic_at>(cce::dim3(1), in_ub ? ub<uint8_t>() : gm, in, old, offset, kind);
 }
 VECTOR(faults)(__gm__ int32_t* gm, int64_t index, int where, int thread, int threads) {
     ub<int32_t>()[0] = 0;

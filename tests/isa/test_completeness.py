@@ -8,6 +8,7 @@ import ascend_sim
 import pytest
 import torch
 from ascend_sim import jit
+from support.edges import KINDS, NEEDS, claimed, needed, spelled_out
 
 ROOT = Path(__file__).parents[2]
 
@@ -36,13 +37,6 @@ asc_vf_call asc_syncthreads asc_threadfence asc_shfl_xor asc_ballot asc_activema
 REFUSED = {"asc_storealign_intlv": "asc_storealign_intlv(ub, x, 0, m);"}
 
 
-def spelled_out(pattern):
-    match = re.search(r"\{([^}]*)\}", pattern)
-    if not match:
-        return [pattern]
-    return [name for part in match[1].split(",") for name in spelled_out(pattern.replace(match[0], part, 1))]
-
-
 @pytest.fixture(scope="module")
 def page_script():
     """The generator of docs/isa_coverage.md, which reads headers and tests."""
@@ -66,7 +60,22 @@ def test_every_instruction_is_in_a_test_that_compares_values(page_script):
     not_values = {"test_completeness.py", "test_faults.py", "faulty_kernels.cpp", "test_memory_check.py", "checked_kernels.cpp"}
     tests = {name: {file for file in files if not file.startswith("recorded/")} - not_values for name, files in page_script.tests().items()}
     bare = {name for header, names in page_script.instructions().items() if header != "sync.h" for name in names if not tests.get(name)}
-    assert bare == {"asc_get_sub_block_id"}, sorted(bare)       # which is in the scopes below
+    assert not bare, sorted(bare)
+
+
+def test_every_instruction_is_tested_at_its_edges(page_script):
+    """support/edges.py says which edges an instruction has, marks on tests say which of them a test goes through."""
+    claims, missing = claimed(ROOT / "tests" / "isa"), []
+    defined = [(header, name) for header, names in page_script.instructions().items() for name in names]
+    for header, name in defined:
+        kinds, reason = needed(header, name)
+        assert kinds <= set(KINDS) and bool(kinds) != bool(reason), (header, name)
+        missing += [f"{name} ({header}): no test is marked @edges with its {kind}: {KINDS[kind]}" for kind in kinds - set(claims.get(name, ()))]
+    assert not missing, "\n".join(sorted(missing))
+    assert set(claims) <= {name for _, name in defined}, "marks name what is no instruction"
+    assert {kind for kinds in claims.values() for kind in kinds} <= set(KINDS)
+    unused = [pattern for pattern, *_ in NEEDS if not any(re.fullmatch(pattern, f"{header} {name}") for header, name in defined)]
+    assert not unused, unused
 
 
 @pytest.mark.parametrize("name", REFUSED)

@@ -5,6 +5,8 @@ import numpy as np
 import pytest
 from ascend_sim import LaunchError
 from support.cube import BITS, FLOATS, HIF8, cycles_of, decode, encode_exactly, host_level, launch, row_bytes
+from support.edges import edges
+from support.simd import edge_values
 
 pytestmark = pytest.mark.usefixtures(host_level.__name__)
 
@@ -59,6 +61,7 @@ def exact(types, a, b):
 
 # ---- every dtype --------------------------------------------------------------------------------------------------------
 
+@edges("sizes", "asc_mmad")
 @pytest.mark.parametrize("types", PLAIN, ids=names(PLAIN))
 def test_products_and_sums_are_exact_at_every_edge_of_a_fractal(types):
     k0 = 256 // BITS[types[0]]
@@ -67,6 +70,7 @@ def test_products_and_sums_are_exact_at_every_edge_of_a_fractal(types):
         assert (multiply(types, a, b) == exact(types, a, b)).all(), (m, n, k)
 
 
+@edges("sizes", "asc_mmad_mx")
 @pytest.mark.parametrize("types", MX, ids=names(MX))
 def test_block_scales_multiply_groups_of_32(types):
     draw = np.random.default_rng(3).integers
@@ -77,6 +81,7 @@ def test_block_scales_multiply_groups_of_32(types):
         assert (multiply(types, a, b, scales=scales) == wide[0] @ wide[1].T).all(), (m, n, k)
 
 
+@edges("values", "asc_mmad asc_mmad_mx")
 @pytest.mark.parametrize("name", sorted({name for pair in TYPES[:13] for name in pair}))
 @pytest.mark.parametrize("side", [0, 1])
 def test_every_code_is_read_as_its_value(name, side):
@@ -121,6 +126,7 @@ def hf32(values, mode):
     return rounded * 2.0 ** (exponent - 11)
 
 
+@edges("ties", "asc_{enable,disable}_hf32 asc_set_hf32_round_mode")
 @pytest.mark.parametrize("mode", [1, 2], ids=["ties_to_even", "ties_away"])
 def test_hf32_rounds_both_operands(mode):
     rng = np.random.default_rng(5)
@@ -132,6 +138,25 @@ def test_hf32_rounds_both_operands(mode):
     np.testing.assert_array_equal(c, np.outer(hf32(a, mode), hf32(b, mode)))
     plain = multiply(("f32", "f32"), a[:, None].view(np.uint32), b[:, None].view(np.uint32))
     np.testing.assert_array_equal(plain, np.outer(a, b))
+
+
+@edges("values ties", "asc_{enable,disable}_hf32 asc_set_hf32_round_mode asc_mmad")
+@pytest.mark.parametrize("mode", [0, 1, 2], ids=["off", "ties_to_even", "ties_away"])
+def test_hf32_of_every_kind_of_value(mode):
+    """Times 1, one product a result. Rounding has a fixed place below 2^-126; what rounds above the largest value becomes inf."""
+    bits = np.array([0, 1, 0xfff, 0x1000, 0x1001, 0x2fff, 0x3000, 0x7fefff, 0x7ff000, 0x7fffff, 0x800000, 0x7f7fefff, 0x7f7ff000, 0x7f7fffff, 0x7f800000,
+                     0x7f800001, 0x7fc00000, 0x7f801fff, 0x3f801000, 0x3f803000], np.uint32)
+    bits = np.concatenate([bits, bits | 0x80000000])
+    x = bits.view(np.float32).astype(np.float64)
+    with np.errstate(all="ignore"):
+        unit = 2.0 ** (np.maximum(np.floor(np.log2(np.maximum(np.abs(x), 2.0**-200))), -126) - 10)
+        steps = np.abs(x) / unit
+        rounded = np.sign(x) * (np.round(steps) if mode == 1 else np.floor(steps + 0.5)) * unit
+        want = (rounded if mode else x).astype(np.float32)
+    want = np.where(np.isnan(x), np.float32(np.nan), np.where(np.isinf(x), x, want)).astype(np.float32)
+    one = np.array([[0x3f800000]], np.uint32)
+    np.testing.assert_array_equal(multiply(("f32", "f32"), bits[:, None], one, hf32=mode)[:, 0], want)
+    np.testing.assert_array_equal(multiply(("f32", "f32"), one, bits[:, None], hf32=mode)[0], want)
 
 
 # ---- how C begins -------------------------------------------------------------------------------------------------------
@@ -174,6 +199,7 @@ def test_without_init_an_accumulator_that_nobody_wrote_is_an_error():
 
 # ---- special values (DK-MMADEDGE) ---------------------------------------------------------------------------------------
 
+@edges("values", "asc_mmad")
 @pytest.mark.parametrize("name", ["bf16", "f16", "f32", "e5m2", "hif8"])
 def test_inf_and_nan_follow_ieee(name):
     inf, nan = np.inf, np.nan
@@ -203,6 +229,92 @@ def test_overflow_gives_inf():
     np.testing.assert_array_equal(multiply(("f32", "f32"), a, b), [[np.inf, 2.0**127], [-np.inf, -(2.0**127)]])
 
 
+FLOAT_TYPES = ["bf16", "f16", "f32", "e4m3", "e5m2", "hif8"]
+
+
+def finite_codes(name):
+    """Of a format: zeros, the two smallest and the two largest magnitudes of both signs, and powers of two; values as float64."""
+    if BITS[name] <= 8:
+        codes = np.arange(256, dtype=np.uint8)
+    else:
+        size = np.uint16 if BITS[name] == 16 else np.uint32
+        ends = {"bf16": (0x7f80, 0x80), "f16": (0x7c00, 0x400), "f32": (0x7f800000, 0x800000)}[name]
+        codes = np.array([0, 1, 2, ends[1] - 1, ends[1], ends[1] + 1, ends[0] - 1, ends[0] - 2, ends[0] // 2, ends[0] // 2 + 1], size)
+        codes = np.concatenate([codes, codes | size(1 << BITS[name] - 1)])
+    with np.errstate(invalid="ignore"):
+        values = decode(name, codes)
+    return codes[np.isfinite(values)], values[np.isfinite(values)]
+
+
+@edges("values", "asc_mmad")
+@pytest.mark.parametrize("name", FLOAT_TYPES)
+def test_a_product_of_every_two_edge_values_is_rounded_once_to_fp32(name):
+    """Subnormals of the operands and of the result included; beyond fp32 lies inf."""
+    codes, values = finite_codes(name)
+    if len(codes) > 64:
+        order = np.argsort(np.abs(values), kind="stable")
+        codes, values = codes[order], values[order]
+        keep = np.r_[:12, len(codes) // 2 - 6:len(codes) // 2 + 6, -12:0]
+        codes, values = codes[keep], values[keep]
+    with np.errstate(all="ignore"):
+        want = (values[:, None] * values[None]).astype(np.float32)
+    got = multiply((name, name), codes[:, None], codes[:, None])
+    wrong = got != want
+    assert not wrong.any(), [(values[i], values[j], got[i, j], want[i, j]) for i, j in np.argwhere(wrong)[:4]]
+
+
+@edges("values", "asc_mmad")
+def test_int8_products_of_every_two_values_and_sums_that_wrap():
+    codes = np.arange(256, dtype=np.uint8)
+    values = codes.view(np.int8).astype(np.int64)
+    assert (multiply(("s8", "s8"), codes[:, None], codes[:, None]) == np.outer(values, values)).all()
+    a, b = np.array([[-128] * 33, [127] * 33, [-1] * 33, [0] * 33], np.int8).view(np.uint8), np.array([[-128] * 33, [127] * 33], np.int8).view(np.uint8)
+    for bias in ([2**31 - 1, -(2**31)], [-(2**31), 2**31 - 1], [2**31 - 1 - 33 * 128 * 128, 0]):
+        bias = np.array(bias, np.int64)
+        exact_sums = exact(("s8", "s8"), a, b).astype(np.int64) + bias
+        assert (multiply(("s8", "s8"), a, b, bias=bias, bias_type="s32") == exact_sums.astype(np.int32)).all()
+
+
+@edges("values", "asc_mmad")
+@pytest.mark.parametrize("bias_type", ["f32", "f16", "bf16"])
+def test_a_bias_of_every_edge_value(bias_type, host_level):
+    bias = edge_values(bias_type).astype(np.float32)
+    if host_level == "amx":             # where a subnormal in C may count as zero: csrc/host/host.h
+        bias = np.where(np.abs(bias) < 2.0**-126, np.float32(0), bias)
+    a, b = encode_exactly("bf16", np.ones((2, 3))), encode_exactly("bf16", np.zeros((len(bias), 3)))
+    np.testing.assert_array_equal(multiply(("bf16", "bf16"), a, b, bias=bias, bias_type=bias_type), np.tile(bias, (2, 1)))
+
+
+@edges("values", "asc_mmad_mx")
+@pytest.mark.parametrize("types", MX, ids=names(MX))
+def test_every_scale_code_on_either_side(types):
+    """One element that is not zero a row; the other side's scale brings the product back into range."""
+    a, b = np.zeros((256, 64)), np.zeros((1, 64))
+    a[:, 40] = b[0, 40] = 1
+    scales = np.full((256, 2), 127), np.full((1, 2), 127)
+    scales[0][:, 1] = np.arange(256)
+    with np.errstate(over="ignore"):
+        for shift in (100, 127, 150):
+            scales[1][0, 1] = shift
+            want = np.where(np.arange(256) == 255, np.nan, 2.0 ** (np.arange(256.0) - 127) * 2.0 ** (shift - 127.0)).astype(np.float32)
+            operands = encode_exactly(types[0], a), encode_exactly(types[1], b)
+            np.testing.assert_array_equal(multiply(types, *operands, scales=scales)[:, 0], want)
+            np.testing.assert_array_equal(multiply(types[::-1], *operands[::-1], scales=scales[::-1])[0], want)
+
+
+@edges("values", "asc_mmad_mx")
+@pytest.mark.parametrize("name", ["e4m3", "e5m2"])
+def test_nan_and_inf_of_scaled_operands(name):
+    specials = [0x7f, 0xff] if name == "e4m3" else [0x7c, 0xfc, 0x7e, 0xff]
+    a = np.zeros((len(specials), 64), np.uint8)
+    a[:, 5] = specials
+    scales = [np.full((rows, 2), 127) for rows in (len(specials), 2)]
+    b = encode_exactly(name, np.stack([np.ones(64), np.zeros(64)]))
+    value = decode(name, np.array(specials, np.uint8))
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_array_equal(multiply((name, name), a, b, scales=scales), np.stack([value, value * 0], 1).astype(np.float32))
+
+
 # ---- time: multiply-accumulates a cycle, 25 cycles until the result is visible -------------------------------------------
 
 @pytest.mark.parametrize("types, macs, more", [
@@ -219,6 +331,7 @@ def test_time_follows_the_rate_of_the_dtype(types, macs, more, tmp_path):
 
 # ---- limits and rules ---------------------------------------------------------------------------------------------------
 
+@edges("sizes", "asc_mmad")
 @pytest.mark.parametrize("size", [(0, 3, 16), (3, 0, 16)])
 def test_an_empty_result_writes_nothing(size):
     a = simple_codes("bf16", 3, 16, 1)
@@ -231,11 +344,31 @@ def test_no_k_is_no_operation_even_with_init():
         multiply(("bf16", "bf16"), a, a, size=(3, 3, 0))
 
 
+@edges("bounds", "asc_mmad asc_mmad_mx")
+def test_operands_and_results_may_fill_their_memories():
+    a, b = simple_codes("bf16", 2048, 16, 1), simple_codes("bf16", 16, 16, 2)
+    assert (multiply(("bf16", "bf16"), a, b) == exact(("bf16", "bf16"), a, b)).all()
+    assert (multiply(("bf16", "bf16"), b, a, l0c=(256 << 10) - 128 * 1024) == exact(("bf16", "bf16"), b, a)).all()
+    with pytest.raises(LaunchError, match="left operand: L0A addresses 0x0 to 0x10200; the memory ends at 0x10000"):
+        multiply(("bf16", "bf16"), b, b, size=(2049, 16, 16))
+    with pytest.raises(LaunchError, match="destination: L0C addresses 0x3fc40 to 0x40040; the memory ends at 0x40000"):
+        multiply(("bf16", "bf16"), b, b, l0c=(256 << 10) - 1024 + 64)
+    a, b = simple_codes("e2m1", 17, 4032, 1), simple_codes("e1m2", 3, 4032, 2)        # the longest k of whole pairs of scales
+    scales = [np.full((rows, 126), 127) for rows in (17, 3)]
+    assert (multiply(("e2m1", "e1m2"), a, b, scales=scales) == exact(("e2m1", "e1m2"), a, b)).all()
+    with pytest.raises(LaunchError, match="asc_mmad_mx: destination: L0C address 0x200 is not 1024-byte aligned"):
+        multiply(("e2m1", "e1m2"), a, b, scales=scales, l0c=512)
+    with pytest.raises(LaunchError, match="asc_mmad_mx: m = -1; the field holds 0 to 4095"):
+        multiply(("e2m1", "e1m2"), a, b, scales=scales, size=(-1, 3, 64))
+
+
+@edges("sizes bounds", "asc_mmad")
 def test_4095_is_the_longest_k_and_fits():
     a, b = simple_codes("e4m3", 16, 4095, 1), simple_codes("e5m2", 16, 4095, 2)
     assert (multiply(("e4m3", "e5m2"), a, b) == exact(("e4m3", "e5m2"), a, b)).all()
 
 
+@edges("bounds", "asc_mmad")
 @pytest.mark.parametrize("axis, size", [("m", (4096, 1, 1)), ("n", (1, 4096, 1)), ("k", (1, 1, 4096)), ("m", (-1, 1, 1))])
 def test_longer_fields_are_refused(axis, size):
     codes = simple_codes("bf16", 1, 1, 1)

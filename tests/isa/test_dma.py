@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
 """Do transfers through UB move, pad and combine bytes as their arguments say? What is not written stays poison."""
 
-import ml_dtypes
 import numpy as np
 import pytest
 import torch
 from ascend_sim import LaunchError, jit
 from support.cube import POISON, cycles_of, launch
+from support.edges import edges
+from support.simd import check, edge_values, random_values
 
 NOWHERE, GM, L1 = range(3)
 
@@ -26,6 +27,7 @@ def poison(size):
     return np.full(size, POISON, np.uint8)
 
 
+@edges("sizes strides", "asc_copy_gm2ub_align")
 @pytest.mark.parametrize("size, left, right", [(1, 0, 0), (1, 3, 32), (2, 1, 15), (4, 8, 1), (4, 0, 0)])
 @pytest.mark.parametrize("constant", [True, False], ids=["pad value", "first element"])
 @pytest.mark.parametrize("count", [1, 15, 16, 17])
@@ -42,6 +44,7 @@ def test_rows_come_with_their_pads(size, left, right, constant, count):
     assert (got == want).all()
 
 
+@edges("sizes", "asc_copy_gm2ub_align")
 @pytest.mark.parametrize("row_bytes", [1, 2, 31, 32, 33])
 def test_rows_without_gaps_in_ub_may_have_any_length(row_bytes):
     """The compact form; with pads there is none."""
@@ -55,6 +58,7 @@ def test_rows_without_gaps_in_ub_may_have_any_length(row_bytes):
             through_ub(gm, poison(2048), n=7, len_=row_bytes, right=1, src_stride=100, ub_stride=row_bytes, ub=64)
 
 
+@edges("sizes", "asc_copy_ub2gm_align")
 @pytest.mark.parametrize("row_bytes", [1, 31, 33, 96])
 def test_rows_go_back_to_global_memory(row_bytes):
     gm = noise(1024)
@@ -74,14 +78,93 @@ def test_ub_to_l1_leaves_its_gaps():
     assert (got == want).all()
 
 
-@pytest.mark.parametrize("atomic, dtype, combine", [(1, np.float32, np.add), (2, np.float16, np.add), (9, ml_dtypes.bfloat16, np.maximum),
-                                                    (10, np.int8, np.maximum), (17, np.int16, np.minimum), (6, np.int32, np.add)])
-def test_store_atomics_of_every_type(atomic, dtype, combine):
-    rng = np.random.default_rng(2)
-    there, stored = ((rng.integers(-50, 50, 64) / (1 if np.dtype(dtype).kind == "i" else 8)).astype(dtype) for _ in range(2))
-    back = there.view(np.uint8).copy()
-    through_ub(stored.view(np.uint8), back, to=GM, len_=stored.nbytes, second=(1, stored.nbytes), atomic=atomic)
-    assert (back.view(dtype) == combine(there, stored).astype(dtype)).all()
+ATOMIC_TYPES = ("f32", "f16", "bf16", "s8", "s16", "s32")
+
+
+def combined(operation, old, new):
+    """In the type: 16-bit floats add in fp32 and round once, integers wrap; extremes: NaN propagates, -0 orders below +0."""
+    if old.dtype.kind == "i":
+        wide = {"add": np.add, "max": np.maximum, "min": np.minimum}[operation](old.astype(np.int64), new.astype(np.int64))
+        return wide.astype(old.dtype)
+    x, y = old.astype(np.float32), new.astype(np.float32)
+    if operation == "add":
+        return (x + y).astype(old.dtype)
+    key = [np.where(v == 0, np.where(np.signbit(v), -1e-60, 1e-60), v.astype(np.float64)) for v in (x, y)]
+    takes_old = (key[0] >= key[1]) if operation == "max" else (key[0] <= key[1])
+    return np.where(np.isnan(x) | np.isnan(y), np.array(np.nan, old.dtype), np.where(takes_old, old, new))
+
+
+@edges("values", "asc_set_atomic_{add,max,min}_{float,float16,bfloat,int8,int16,int32}")
+@pytest.mark.parametrize("operation", ["add", "max", "min"])
+@pytest.mark.parametrize("suffix", ATOMIC_TYPES)
+def test_store_atomics_of_every_pair_of_edges(suffix, operation):
+    values = np.concatenate([edge_values(suffix), random_values(suffix, 13, 2)])
+    there, stored = np.repeat(values, len(values)), np.tile(values, len(values))
+    back = np.concatenate([there.view(np.uint8), poison(64)])
+    through_ub(stored.view(np.uint8), back, to=GM, len_=stored.nbytes, second=(1, stored.nbytes),
+               atomic=("add", "max", "min").index(operation) * 6 + ATOMIC_TYPES.index(suffix) + 1)
+    with np.errstate(all="ignore"):
+        check(back[:-64].view(there.dtype), combined(operation, there, stored), there, stored, what=operation)
+    assert (back[-64:] == POISON).all()
+
+
+# ---- edges of sizes, strides and addresses ------------------------------------------------------------------------------
+
+@edges("values", "asc_set_copy_pad_val")
+@pytest.mark.parametrize("size", [1, 2, 4])
+def test_every_pad_value_is_repeated_as_it_is(size):
+    gm = noise(64)
+    for value in (0, 1, 1 << 8 * size - 1, (1 << 8 * size) - 1):
+        got = through_ub(gm, poison(512), len_=size, left=32 // size, right=32 // size, constant=True, value=value, size=size)
+        pad = np.tile(np.frombuffer(value.to_bytes(size, "little"), np.uint8), 32 // size)
+        assert (got[:64 + size] == np.concatenate([pad, gm[:size], pad])).all() and (got[64 + size:] == POISON).all()
+
+
+@edges("sizes strides", "asc_copy_gm2ub_align asc_copy_ub2gm_align")
+def test_strides_of_zero_repeat_a_row_or_leave_the_last():
+    gm = noise(1024)
+    got = through_ub(gm, poison(512), n=4, len_=32, src_stride=0, ub_stride=32)
+    assert (got[:128] == np.tile(gm[:32], 4)).all() and (got[128:] == POISON).all()
+    got = through_ub(gm, poison(512), n=4, len_=33, src_stride=40, ub_stride=0)
+    assert (got[:33] == gm[120:153]).all() and (got[33:] == POISON).all()
+    got = through_ub(gm, poison(512), to=GM, len_=1024, second=(4, 33), src_gap=0, dst_gap=40)
+    want = poison(512)
+    for row in range(4):
+        want[row * 40:][:33] = gm[:33]
+    assert (got == want).all()
+    got = through_ub(gm, poison(512), to=GM, len_=1024, second=(4, 33), src_gap=64, dst_gap=0)
+    assert (got[:33] == gm[192:225]).all() and (got[33:] == POISON).all()
+
+
+@edges("sizes strides", "asc_copy_gm2ub_align asc_copy_ub2gm_align")
+@pytest.mark.parametrize("row_bytes", [1, 3])
+def test_as_many_rows_as_a_field_holds(row_bytes):
+    gm = noise(4095 * row_bytes)
+    assert (through_ub(gm, poison(4096 * 3), n=4095, len_=row_bytes, src_stride=row_bytes, ub_stride=row_bytes)[:len(gm)] == gm).all()
+    got = through_ub(gm, poison(4096 * 3), to=GM, len_=len(gm), second=(4095, row_bytes), src_gap=row_bytes, dst_gap=row_bytes)
+    assert (got[:len(gm)] == gm).all() and (got[len(gm):] == POISON).all()
+
+
+UB_BYTES, L1_BYTES = 256 << 10, 512 << 10
+
+
+@edges("bounds", "asc_copy_gm2ub_align asc_copy_ub2gm_align")
+def test_a_transfer_may_fill_ub_to_its_last_byte():
+    gm = noise(UB_BYTES)
+    assert (through_ub(gm, poison(UB_BYTES), to=GM, len_=UB_BYTES, second=(1, UB_BYTES)) == gm).all()
+    got = through_ub(gm, poison(UB_BYTES), n=3, len_=33, right=31, size=1, src_stride=40, ub_stride=64, ub=UB_BYTES - 192, constant=True)
+    assert (got[-192:][:33] == gm[:33]).all() and (got[:-192] == POISON).all() and (got[-31:] == 0).all()
+
+
+@edges("sizes strides bounds", "asc_copy_ub2l1")
+def test_ub_to_l1_without_gaps_and_to_the_last_unit():
+    gm = noise(4096)
+    for bursts, units, gaps in ((1, 1, (0, 0)), (4, 1, (0, 0)), (1, 128, (65535, 65535)), (5, 3, (0, 2)), (5, 3, (2, 0))):
+        got, want = through_ub(gm, poison(8192), to=L1, len_=4096, second=(bursts, units), src_gap=gaps[0], dst_gap=gaps[1]), poison(8192)
+        for burst in range(bursts):
+            want[burst * (units + gaps[1]) * 32:][:units * 32] = gm[burst * (units + gaps[0]) * 32:][:units * 32]
+        assert (got == want).all(), (bursts, units, gaps)
+    through_ub(gm, poison(64), to=L1, len_=4096, second=(1, 2), offset=L1_BYTES - 64)
 
 
 @pytest.mark.parametrize("instruction, arguments, cycles", [
@@ -100,12 +183,36 @@ def test_time_is_bytes_over_the_rate(instruction, arguments, cycles, tmp_path):
     ({"n": 9, "src_stride": 32 << 10}, "source: global memory .* leaves its tensor"),
     ({"to": L1, "offset": 8}, "asc_copy_ub2l1: destination: L1 address 0x8 is not 32-byte aligned"),
     ({"to": GM, "second": (1, 8192)}, "asc_copy_ub2gm_align: destination: global memory .* leaves its tensor"),
+    ({"to": GM, "second": (1, 2049)}, "destination: global memory .* leaves its tensor.* .1 bytes too far"),
+    ({"n": -1}, "n = -1; the field holds 0 to 4095"),
+    ({"len_": -1}, "len = -1; the field holds 0 to 2097151"),
+    ({"len_": 2097151}, "asc_copy_gm2ub_align: source: global memory .* leaves its tensor"),
+    ({"right": -1}, "right pad = -1; the field holds 0 to 32"),
+    ({"len_": 1, "size": 4, "left": 1}, "len = 1; pads repeat the first element of a row, which has 4 bytes"),
+    ({"n": 2, "ub_stride": -32}, "destination stride = -32; the field holds 0 to 262144"),
+    ({"n": 2, "ub_stride": 262176}, "destination stride = 262176; the field holds 0 to 262144"),
+    ({"n": 2, "src_stride": -32}, "source: strides of -32 and 0 bytes in global memory; they are 0 to 1099511627775"),
+    ({"n": 2, "src_stride": 2**62}, "source: strides of 4611686018427387904 and 0 bytes"),
+    ({"len_": 64, "ub": (256 << 10) - 32}, "destination: UB0 addresses 0x3ffe0 to 0x40020; the memory ends at 0x40000"),
+    ({"ub": -32}, "destination: UB0 addresses 0xffffffffffffffe0"),
+    ({"to": GM, "second": (4096, 1)}, "asc_copy_ub2gm_align: n = 4096; the field holds 0 to 4095"),
+    ({"to": GM, "second": (1, 2097152)}, "asc_copy_ub2gm_align: len = 2097152; the field holds 0 to 2097151"),
+    ({"to": GM, "second": (2, 32), "src_gap": -32}, "asc_copy_ub2gm_align: source stride = -32; the field holds 0 to 262144"),
+    ({"to": GM, "second": (2, 32), "dst_gap": -32, "src_gap": 32}, "destination: strides of -32 and 0 bytes in global memory"),
+    ({"to": GM, "second": (2, 32), "src_gap": 33}, "source stride 33 is not a multiple of 32 bytes, nor the row's length"),
+    ({"to": L1, "second": (4096, 1)}, "asc_copy_ub2l1: n = 4096; the field holds 0 to 4095"),
+    ({"to": L1, "second": (1, 65536)}, "asc_copy_ub2l1: len = 65536; the field holds 0 to 65535"),
+    ({"to": L1, "second": (1, 1), "src_gap": 65536}, "src gap = 65536; the field holds 0 to 65535"),
+    ({"to": L1, "second": (1, 1), "dst_gap": -1}, "dst gap = -1; the field holds 0 to 65535"),
+    ({"to": L1, "second": (1, 2), "offset": (512 << 10) - 32}, "destination: L1 addresses 0x7ffe0 to 0x80020; the memory ends at 0x80000"),
 ])
+@edges("bounds", "asc_copy_gm2ub_align asc_copy_ub2gm_align asc_copy_ub2l1")
 def test_what_a_transfer_cannot_do_is_refused(arguments, message):
     with pytest.raises(LaunchError, match=message):
         through_ub(noise(2048), poison(2048), **arguments)
 
 
+@edges("sizes", "asc_copy_gm2ub_align asc_copy_ub2gm_align asc_copy_ub2l1")
 @pytest.mark.parametrize("arguments", [{"n": 0}, {"len_": 0}, {"to": GM, "second": (0, 32), "n": 0}, {"to": L1, "second": (1, 0), "n": 0}])
 def test_counts_of_zero_do_nothing(arguments):
     assert (through_ub(noise(64), poison(256), **arguments) == POISON).all()

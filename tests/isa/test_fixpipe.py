@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from ascend_sim import LaunchError
 from support.cube import HIF8, POISON, cycles_of, host_level, launch
+from support.edges import edges
 
 pytestmark = pytest.mark.usefixtures(host_level.__name__)
 
@@ -22,7 +23,8 @@ BYTES = {None: 4, "f32": 4, "f16": 2, "bf16": 2}
 
 EDGES = [0.0, -0.0, np.nan, np.inf, -np.inf, 1.0, -1.0, 0.5, 1.5, 2.5, -2.5, 448.0, 464.0, 465.0, -480.0, 65504.0, 65520.0, 32768.0, -32768.0,
          1e30, -1e30, 3.4e38, 2.0**-24, 2.0**-25, 2.0**-133, 2.0**-9, 2.0**-10, 1.0009765625, 1.00390625, 127.4, 127.5, 128.0, -128.5, -129.0,
-         255.5, 300.0, 40000.0, -7e-5]
+         255.5, 300.0, 40000.0, -7e-5, 3.4028235e38, -3.4028235e38, 3.3895314e38, 3.3961775e38, 2.0**-126, -(2.0**-149), 65519.996, 1 + 3 * 2.0**-11, 1 + 3 * 2.0**-8,
+         -(1 + 2.0**-8), 1.0625, 1.1875, -1.1875, 3 * 2.0**-10, 3 * 2.0**-25, 3.5, -0.5, -1.5, 126.5, 254.5, 1.5 * 2.0**15, 2.0**-23, 1.5 * 2.0**-23, 0.75 * 2.0**-23]
 
 
 def fp32(rows, columns, seed=0):
@@ -120,10 +122,10 @@ def in_l0c(acc, src_stride, c0_stride=1):
 
 
 def drain(image, n, m, *, is_int=False, to=UB, dst_stride, src_stride, dst_bytes, mode=0, relu=0, layout="nd", sub_block=0, dual=0, unit_flag=0, clip=None,
-          words=None, slopes=None, c0_stride=0, matrices=(0, 0, 0), atomic=0, offset=0, before=None, fb_at=None):
+          words=None, slopes=None, c0_stride=0, matrices=(0, 0, 0), atomic=0, offset=0, before=None, fb_at=None, slope_at=0):
     """The destination afterwards: bytes, of UB one row a vector core."""
     dst = np.full((2 if to == UB else 1, dst_bytes), POISON, np.uint8) if before is None else before.copy()
-    fb, quant_at, slope_at, one_word, one_slope = np.zeros(4096, np.uint8), 0, 0, 0, 0
+    fb, quant_at, one_word, one_slope = np.zeros(4096, np.uint8), 0, 0, 0
     if words is not None and np.ndim(words):
         quant_at = 64
         fb[64:64 + 8 * len(words)] = np.array(words, np.uint64).view(np.uint8)
@@ -185,6 +187,7 @@ ORACLE_MODES = [mode for mode in MODES if MODES[mode][2] != "hif8_hybrid"]
 
 # ---- conversions --------------------------------------------------------------------------------------------------------
 
+@edges("values ties", "asc_copy_l0c2ub")
 @pytest.mark.parametrize("mode", ORACLE_MODES, ids=lambda mode: MODES[mode][0])
 def test_every_mode_converts_every_kind_of_value(mode):
     check(accumulator(mode, 33, 40), mode, words=scales_of(mode, 40))
@@ -213,6 +216,7 @@ def test_fp32_results_keep_the_bits_of_everything_but_signalling_nan():
     check(acc.view(np.float32))
 
 
+@edges("values ties", "asc_set_l0c_copy_quant")
 @pytest.mark.parametrize("offset", [-256, -1, 0, 1, 255])
 @pytest.mark.parametrize("signed", [True, False], ids=["s8", "u8"])
 @pytest.mark.parametrize("mode", [9, 24], ids=["REQ8", "QF322B8"])
@@ -251,11 +255,110 @@ def test_a_parameter_set_while_fix_waits_is_for_the_copies_behind_it():
         np.testing.assert_array_equal(dst, [acc * np.float32(2), acc * np.float32(0.25)])
 
 
+def same_values(got, want, mode):
+    """Bytes of results: equal, or NaN of floats on both sides."""
+    result = MODES[mode][2]
+    dtype = {"f32": np.float32, None: np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16}.get(result)
+    if dtype is None:
+        return got == want
+    got, want = (np.ascontiguousarray(x).view(dtype).astype(np.float32) for x in (got, want))
+    return (got.view(np.uint32) == want.view(np.uint32)) | (np.isnan(got) & np.isnan(want))
+
+
+def check_dense(acc, mode, **options):
+    m, n = acc.shape
+    size = BYTES.get(MODES[mode][2], 1)
+    dst = drain(in_l0c(acc, 64), n, m, is_int=acc.dtype == np.int32, dst_stride=n, src_stride=64, dst_bytes=-(-m * n * size // 64) * 64, mode=mode, **options)
+    known = {key: options.get(key) for key in ("relu", "clip", "words", "slopes")}
+    want = converted(acc, mode, known["relu"] or 0, known["clip"], known["words"], known["slopes"])
+    got = dst[0, :m * n * size].reshape(m, n, size)
+    ok = same_values(got, want, mode)
+    assert ok.all(), (MODES[mode][0], options, np.argwhere(~ok)[:3], acc[tuple(np.argwhere(~ok)[0][:2])])
+
+
+def edge_accumulator(mode):
+    """A column of all edges, repeated over 16 columns."""
+    values = np.array([0, 1, -1, 2**31 - 1, -(2**31), 2**24 + 1, 127, -129], np.int32) if MODES[mode][1] else np.array(EDGES, np.float32)
+    return np.repeat(values[:, None], 16, axis=1)
+
+
+SCALES = [1.0, 0.0, -0.0, -1.0, 3.0, np.inf, -np.inf, np.nan, 3.4e38, 2.0**-126, 2.0**-130, 2.0**-140, 0.5, 448.0, 2.0**-20, -3.0]
+
+
+@edges("values ties", "asc_copy_l0c2{ub,gm,l1}")
+@edges("values", "asc_set_l0c_copy_quant asc_set_l0c_copy_quant_vector")
+@pytest.mark.parametrize("mode", [mode for mode in ORACLE_MODES if MODES[mode][3]], ids=lambda mode: MODES[mode][0])
+def test_every_scale_times_every_edge(mode):
+    if MODES[mode][4]:
+        return check_dense(edge_accumulator(mode), mode, words=[word(scale, 0) for scale in SCALES])
+    for scale in SCALES:
+        check_dense(edge_accumulator(mode), mode, words=word(scale, 0))
+
+
+@edges("values", "asc_set_l0c_copy_leaky_relu asc_set_l0c_copy_prelu_vector")
+@pytest.mark.parametrize("mode", [0, 1, 16], ids=lambda mode: MODES[mode][0])
+def test_every_slope_times_every_edge(mode):
+    check_dense(edge_accumulator(mode), mode, relu=PRELU, slopes=np.array(SCALES, np.float32))
+    for slope in SCALES:
+        if np.float32(slope).view(np.uint32):           # the kernel takes 0 for "none set", which is 0 as well
+            check_dense(edge_accumulator(mode), mode, relu=LEAKY, slopes=np.float32(slope))
+    check_dense(edge_accumulator(mode), mode, relu=LEAKY, slopes=np.float32(0))
+
+
+@edges("values", "asc_set_l0c_copy_clip")
+@pytest.mark.parametrize("mode", [0, 1, 16, 13], ids=lambda mode: MODES[mode][0])
+@pytest.mark.parametrize("relu", [0, RELU])
+def test_every_limit_of_every_edge(mode, relu):
+    for limit in (1.0, -1.0, np.inf, -np.inf, np.nan, 3.4028235e38, 2.0**-149, 1e30):
+        check_dense(edge_accumulator(mode), mode, relu=relu, clip=limit, words=word(1.0) if MODES[mode][3] else None)
+
+
+@edges("strides", "asc_copy_l0c2{ub,gm,l1}")
+@pytest.mark.parametrize("to", [UB, GM, L1], ids=["ub", "gm", "l1"])
+@pytest.mark.parametrize("layout", ["nd", "dn", "nz"])
+def test_strides_of_zero_repeat_blocks_or_leave_the_last_row(to, layout):
+    acc = fp32(16, 32, 3)
+    dst = drain(in_l0c(acc, 16), 32, 16, to=to, dst_stride=0, src_stride=16, dst_bytes=4096, layout=layout)[0]
+    codes = converted(acc, 0)
+    last = {"nd": codes[-1], "dn": codes[:, -1], "nz": codes[:, 16:]}[layout].reshape(-1)
+    assert (dst[:len(last)] == last).all() and (dst[len(last):] == POISON).all()
+    dst = drain(in_l0c(acc, 16), 32, 16, to=to, dst_stride=32, src_stride=0, dst_bytes=4096, layout="nd")[0]
+    assert (dst[:2048].reshape(16, 2, 64) == codes[:, None, :16].reshape(16, 1, 64)).all()
+
+
+@edges("sizes bounds", "asc_copy_l0c2{ub,gm,l1}")
+@pytest.mark.parametrize("to, room", [(UB, 256 << 10), (GM, 256 << 10), (L1, 512 << 10)], ids=["ub", "gm", "l1"])
+def test_all_of_l0c_and_the_last_byte_of_the_destination(to, room):
+    for m, n in ((4096, 16), (16, 4080)):
+        acc = fp32(m, n, 1)
+        dst = drain(in_l0c(acc, m), n, m, to=to, dst_stride=n, src_stride=m, dst_bytes=m * n * 4)[0]
+        assert (dst.reshape(m, n, 4) == converted(acc, 0)).all(), (m, n)
+    acc = fp32(2, 16)
+    if to != GM:
+        drain(in_l0c(acc, 16), 16, 2, to=to, dst_stride=16, src_stride=16, dst_bytes=64, offset=room - 128)
+        with pytest.raises(LaunchError, match=f"the memory ends at {room:#x}"):
+            drain(in_l0c(acc, 16), 16, 2, to=to, dst_stride=16, src_stride=16, dst_bytes=64, offset=room - 96)
+    for m, n in ((0, 16), (2, 0)):
+        assert (drain(in_l0c(acc, 16), n, m, to=to, dst_stride=16, src_stride=16, dst_bytes=128) == POISON).all()
+
+
+@edges("strides", "asc_set_l0c_copy_nz_para asc_set_l0c_copy_c0_stride")
+@pytest.mark.parametrize("count, rows, elements", [(0, 0, 0), (1, 7, 9), (2, 0, 512), (3, 16, 0), (2, 16, 256)])
+def test_one_matrix_several_times_and_several_into_one_place(count, rows, elements):
+    parts = [fp32(16, 16, seed) for seed in range(3)]
+    image = np.concatenate([in_l0c(part, 16) for part in parts])
+    dst, want = drain(image, 16, 16, dst_stride=16, src_stride=16, dst_bytes=4096, matrices=(count, rows, elements), c0_stride=1)[0], np.full(4096, POISON, np.uint8)
+    for number in range(max(count, 1)):
+        want[number * elements * 4:][:1024] = converted(parts[number if rows and count > 1 else 0], 0).reshape(-1)
+    assert (dst == want).all()
+
+
 # ---- layouts ------------------------------------------------------------------------------------------------------------
 
 SIZES = [(1, 1), (15, 16), (16, 17), (17, 15), (33, 64), (5, 33)]
 
 
+@edges("sizes strides", "asc_copy_l0c2{ub,gm,l1}")
 @pytest.mark.parametrize("to", [UB, GM, L1], ids=["ub", "gm", "l1"])
 @pytest.mark.parametrize("layout", ["nd", "dn", "nz"])
 @pytest.mark.parametrize("mode", [0, 1, 24, 13], ids=["fp32", "f16", "b8_merges_channels", "e4m3_merges_channels"])
@@ -272,6 +375,7 @@ def test_channel_split_makes_blocks_of_8_columns(to):
         check(fp32(m, n), 15, "split", to, words=word(0.7))
 
 
+@edges("strides", "asc_set_l0c_copy_c0_stride")
 @pytest.mark.parametrize("c0_stride", [1, 2, 5])
 def test_nz2dn_reads_every_nth_row(c0_stride):
     acc, src_stride = fp32(9, 20), 64
@@ -281,6 +385,7 @@ def test_nz2dn_reads_every_nth_row(c0_stride):
     assert (dst == want).all()
 
 
+@edges("strides", "asc_set_l0c_copy_nz_para")
 @pytest.mark.parametrize("to", [UB, GM, L1], ids=["ub", "gm", "l1"])
 @pytest.mark.parametrize("layout", ["nd", "dn"])
 @pytest.mark.parametrize("mode", [0, 16, 13], ids=["fp32", "bf16", "e4m3"])
@@ -388,6 +493,7 @@ def test_time_is_bytes_or_elements_of_the_destination(arguments, cycles, tmp_pat
 
 # ---- rules --------------------------------------------------------------------------------------------------------------
 
+@edges("bounds", "asc_copy_l0c2{ub,gm,l1} asc_set_l0c_copy_{nz_para,c0_stride,quant_vector,prelu_vector}")
 @pytest.mark.parametrize("arguments, message", [
     ({"mode": 7}, "quant mode 7; available are 0 NONE, 1 F322F16, 2 VQF322HIF8, .*16 F322BF16.*37 QS322BF16"),
     ({"mode": 9}, r"quant mode 9 \(REQ8\) converts int32; the accumulator holds fp32"),
@@ -405,6 +511,29 @@ def test_time_is_bytes_or_elements_of_the_destination(arguments, cycles, tmp_pat
     ({"layout": "dn", "c0_stride": 2, "unit_flag": 3}, "unit flags with a C0 stride"),
     ({"to": GM, "atomic": 1, "mode": 1}, "the armed store atomic takes 4-byte elements; the results have 2 bytes"),
     ({"m": 8192}, "m = 8192; the field holds 0 to 8191"),
+    ({"m": -1}, "m = -1; the field holds 0 to 8191"),
+    ({"n": 4096}, "n = 4096; the field holds 0 to 4095"),
+    ({"dst_stride": -1}, "dst_stride = -1; the field holds 0 to 4294967295"),
+    ({"dst_stride": 2**32}, "dst_stride = 4294967296; the field holds 0 to 4294967295"),
+    ({"dst_stride": 2**32 - 1}, "destination: UB0 addresses 0x0 to 0x.*; the memory ends at 0x40000"),
+    ({"dst_stride": -1, "to": L1}, "asc_copy_l0c2l1: dst_stride = -1"),
+    ({"dst_stride": -1, "to": GM}, "asc_copy_l0c2gm: dst_stride = -1"),
+    ({"src_stride": -1}, "src_stride = -1; the field holds 0 to 65535"),
+    ({"src_stride": 65536}, "src_stride = 65536; the field holds 0 to 65535"),
+    ({"sub_block": 2}, "sub_block = 2; the field holds 0 to 1"),
+    ({"dual": 3}, "dual destination = 3; the field holds 0 to 2"),
+    ({"matrices": (65536, 0, 0)}, "asc_set_l0c_copy_nz_para: count = 65536; the field holds 0 to 65535"),
+    ({"matrices": (1, 4097, 0)}, "asc_set_l0c_copy_nz_para: src_stride = 4097; the field holds 0 to 4096"),
+    ({"matrices": (1, 0, 2**32)}, "asc_set_l0c_copy_nz_para: dst_stride = 4294967296; the field holds 0 to 4294967295"),
+    ({"matrices": (2, 0, 2**32 - 1)}, "destination: UB0 addresses 0x0 to 0x.*; the memory ends at 0x40000"),
+    ({"c0_stride": 4096}, "asc_set_l0c_copy_c0_stride: rows = 4096; the field holds 0 to 4095"),
+    ({"c0_stride": -1}, "asc_set_l0c_copy_c0_stride: rows = -1; the field holds 0 to 4095"),
+    ({"c0_stride": 4095, "layout": "dn"}, "source: L0C addresses 0x0 to 0x.*; the memory ends at 0x40000"),
+    ({"mode": 14, "fb_at": 4096}, "quantisation words of 32 columns at FB address 0x1000"),
+    ({"mode": 14, "fb_at": -64}, "quantisation words of 32 columns at FB address 0xffffffffffffffc0"),
+    ({"mode": 14, "fb_at": 32}, "quantisation words of 32 columns at FB address 0x20; it is 64-byte aligned"),
+    ({"relu": PRELU, "slope_at": 4032}, "PReLU slopes of 32 columns at FB address 0xfc0"),
+    ({"relu": PRELU, "slope_at": -64}, "PReLU slopes of 32 columns at FB address 0xffffffffffffffc0"),
     ({"mode": 14, "fb_at": 4032}, "quantisation words of 32 columns at FB address 0xfc0; it is 64-byte aligned and FB ends at 0x1000"),
     ({"src_stride": 4096}, "source: L0C addresses 0x0 to 0x40400; the memory ends at 0x40000"),
     ({"m": 17}, "source: L0C address 0x800 holds undefined data"),

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from ascend_sim import LaunchError
 from support.cube import POISON, cycles_of, launch
+from support.edges import edges
+from support.simd import edge_values
 
 L1, L0A, L0B, L0A_MX, L0B_MX, L0C, BT, FB, UB0, UB1 = range(10)
 L1_BYTES = 48 * 512
@@ -35,13 +37,14 @@ def expect(got, places, size):
 # ---- fractals -----------------------------------------------------------------------------------------------------------
 
 FRACTAL_LOADS = [  # m_start, k_start, m_step, k_step, src_stride, dst_stride
-    (0, 0, 1, 1, 1, 1), (1, 2, 3, 4, 6, 5), (0, 0, 4, 2, 4, 4), (2, 1, 2, 5, 8, 2)]
+    (0, 0, 1, 1, 1, 1), (1, 2, 3, 4, 6, 5), (0, 0, 4, 2, 4, 4), (2, 1, 2, 5, 8, 2), (1, 1, 2, 3, 0, 2), (0, 0, 3, 4, 3, 0), (0, 0, 1, 255, 0, 0)]
 
 
 def fractal(source, index, dtype):
     return source[index * 512:][:512].view(dtype).reshape(16, -1)
 
 
+@edges("sizes strides", "asc_copy_l12l0{a,b}")
 @pytest.mark.parametrize("what, memory", [(0, L0A), (1, L0B)], ids=["l0a", "l0b"])
 @pytest.mark.parametrize("numbers", FRACTAL_LOADS)
 def test_a_load_moves_fractals(what, memory, numbers):
@@ -51,8 +54,9 @@ def test_a_load_moves_fractals(what, memory, numbers):
     expect(load(what, memory, L1_BYTES, [*numbers, 1024], source), places, L1_BYTES)
 
 
+@edges("sizes strides", "asc_copy_l12l0{a,b}_transpose")
 @pytest.mark.parametrize("what, memory", [(2, L0A), (3, L0B)], ids=["l0a", "l0b"])
-@pytest.mark.parametrize("numbers", FRACTAL_LOADS)
+@pytest.mark.parametrize("numbers", FRACTAL_LOADS[:-1])
 def test_b16_fractals_are_transposed_one_by_one(what, memory, numbers):
     m0, k0, ms, ks, src, dst = numbers
     source = noise(L1_BYTES)
@@ -72,6 +76,7 @@ def operand(l0, rows, k_units, stride, dtype):
     return np.concatenate([np.concatenate([fractal(l0, unit * stride + block, dtype) for block in range(rows // 16)]) for unit in range(k_units)], axis=1)
 
 
+@edges("sizes", "asc_copy_l12l0{a,b}_transpose")
 @pytest.mark.parametrize("what, memory, dtype", [(4, L0A, np.uint8), (5, L0B, np.uint8), (6, L0A, np.uint32), (7, L0B, np.uint32), (2, L0A, np.uint16)],
                          ids=["b8 l0a", "b8 l0b", "b32 l0a", "b32 l0b", "b16 l0a"])
 @pytest.mark.parametrize("m0, k0, ms, ks", [(0, 0, 2, 2), (2, 2, 4, 4), (0, 2, 6, 2)])
@@ -115,8 +120,9 @@ def test_a_fractal_with_an_undefined_row_is_undefined_when_transposed():
     assert plain.sum() == 31 and transposed.sum() == 16
 
 
+@edges("sizes strides", "asc_copy_l12l0{a,b}_mx")
 @pytest.mark.parametrize("what, memory", [(8, L0A_MX), (9, L0B_MX)], ids=["l0a", "l0b"])
-@pytest.mark.parametrize("numbers", [(0, 0, 1, 1, 1, 1), (1, 2, 3, 4, 7, 5)])
+@pytest.mark.parametrize("numbers", [(0, 0, 1, 1, 1, 1), (1, 2, 3, 4, 7, 5), (3, 1, 4, 2, 0, 2), (0, 0, 4, 3, 5, 0), (0, 0, 255, 1, 0, 0)])
 def test_scale_fractals_of_32_bytes(what, memory, numbers):
     x0, y0, xs, ys, src, dst = numbers
     source = noise(4096)
@@ -140,6 +146,7 @@ def windows(maps, window, pad):
     return np.stack(parts, axis=1).transpose(2, 3, 0, 1, 4).reshape(oh * ow, -1), ow
 
 
+@edges("values sizes strides", "asc_copy_l12l0a_img2col")
 @pytest.mark.parametrize("window", WINDOWS, ids=str)
 @pytest.mark.parametrize("what, dtype", [(17, np.uint16), (18, np.uint8), (19, np.uint32)], ids=["b16", "b8", "b32"])
 def test_img2col_makes_windows_into_rows(what, dtype, window):
@@ -171,43 +178,53 @@ def test_img2col_slows_down_with_rows_and_strides(window, m, rate, tmp_path):
 
 # ---- parameters ---------------------------------------------------------------------------------------------------------
 
+@edges("values sizes", "asc_copy_l12{bt,fb}")
 @pytest.mark.parametrize("what, memory, dtype", [(10, BT, None), (11, BT, np.float16), (12, BT, ml_dtypes.bfloat16), (13, FB, None)],
                          ids=["bias fp32", "bias f16", "bias bf16", "fixpipe"])
-@pytest.mark.parametrize("units", [1, 5, 32])
-def test_bias_and_fixpipe_parameters(what, memory, dtype, units):
-    source = noise(units * 32)
-    landed = source
+@pytest.mark.parametrize("size", [2, 4, 30, 34, 32, 160, 1024])
+def test_bias_and_fixpipe_parameters(what, memory, dtype, size):
+    source = noise(-(-size // 32) * 32)
+    landed = source[:size]
     if dtype:
-        source = np.resize(np.array([1.5, -0.0, np.inf, -2.0**-14, 3e-7, 1000, np.nan, -7], np.float32), units * 16).astype(dtype).view(np.uint8)
-        landed = source.view(dtype).astype(np.float32).view(np.uint8)
-    expect(load(what, memory, 4096, [len(source), 128], source), [(128, landed)], 4096)
+        name = "f16" if dtype == np.float16 else "bf16"
+        source[:size] = np.resize(np.concatenate([edge_values(name), np.random.default_rng(3).standard_normal(40).astype(dtype)]), size // 2).view(np.uint8)
+        landed = source[:size].view(dtype).astype(np.float32).view(np.uint8)
+    expect(load(what, memory, 4096, [size, 128], source), [(128, landed)], 4096)
 
 
 # ---- plain copies and fills ---------------------------------------------------------------------------------------------
 
+@edges("sizes strides", "asc_copy_l12ub")
 @pytest.mark.parametrize("core", [0, 1])
-def test_l1_to_ub_of_either_vector_core(core):
+@pytest.mark.parametrize("bursts, units, src_gap, dst_gap", [(4, 3, 2, 1), (1, 1, 0, 0), (4, 1, 0, 0), (1, 2, 65535, 65535), (3, 5, 0, 2)])
+def test_l1_to_ub_of_either_vector_core(core, bursts, units, src_gap, dst_gap):
     source = noise(64 * 32)
-    places = [(96 + burst * (3 + 1) * 32, source[burst * (3 + 2) * 32:][:96]) for burst in range(4)]
-    expect(load(14, UB0 + core, 2048, [4, 3, 2, 1, core, 96], source), places, 2048)
+    places = [(96 + burst * (units + dst_gap) * 32, source[burst * (units + src_gap) * 32:][:units * 32]) for burst in range(bursts)]
+    expect(load(14, UB0 + core, 2048, [bursts, units, src_gap, dst_gap, core, 96], source), places, 2048)
 
 
+@edges("sizes strides", "asc_copy_gm2l1")
 @pytest.mark.parametrize("row_bytes", [1, 31, 32, 33, 100])
-def test_global_memory_to_l1_as_it_is(row_bytes):
+@pytest.mark.parametrize("rows, src_stride, dst_stride", [(5, 160, 128), (1, 0, 0), (5, 0, 128), (5, 100, 0)])
+def test_global_memory_to_l1_as_it_is(row_bytes, rows, src_stride, dst_stride):
     source = noise(5 * 160)
-    places = [(64 + row * 128, source[row * 160:][:row_bytes]) for row in range(5)]
-    expect(load(20, L1, 1024, [5, row_bytes, 160, 128, 64], source), places, 1024)
+    places = [(64 + row * dst_stride, source[row * src_stride:][:row_bytes]) for row in range(rows)]
+    expect(load(20, L1, 1024, [rows, row_bytes, src_stride, dst_stride, 64], source), places, 1024)
 
 
+@edges("sizes strides", "asc_fill_{l0a,l0b,l1}")
 @pytest.mark.parametrize("what, memory, unit, word", [(21, L0A, 512, b"\x34\x12" * 2), (22, L0B, 512, b"\x78\x56\x34\x12"), (23, L1, 32, b"\x34\x12" * 2),
                                                       (24, L1, 32, b"\x78\x56\x34\x12")], ids=["l0a b16", "l0b b32", "l1 b16", "l1 b32"])
-def test_fills_repeat_a_word(what, memory, unit, word):
+@pytest.mark.parametrize("repeats, blocks, gap", [(3, 2, 3), (1, 1, 0), (4, 1, 0), (1, 3, 32767)])
+def test_fills_repeat_a_word(what, memory, unit, word, repeats, blocks, gap):
     number = 0x99991234 if word[:2] == b"\x34\x12" else 0x12345678
-    places = [(unit * (1 + repeat * 5), np.frombuffer(word * (unit * 2 // 4), np.uint8)) for repeat in range(3)]
-    expect(load(what, memory, 16 * unit, [number, 3, 2, 3, unit], np.zeros(64, np.uint8)), places, 16 * unit)
+    places = [(unit * (1 + repeat * (blocks + gap)), np.frombuffer(word * (unit * blocks // 4), np.uint8)) for repeat in range(repeats)]
+    expect(load(what, memory, 16 * unit, [number, repeats, blocks, gap, unit], np.zeros(64, np.uint8)), places, 16 * unit)
 
 
-@pytest.mark.parametrize("what, rows, columns", [(25, 5, 33), (25, 17, 96), (26, 5, 33), (26, 40, 65), (27, 3, 17)])
+@edges("sizes", "asc_copy_gm2l1_{nd2nz,dn2nz}")
+@pytest.mark.parametrize("what, rows, columns", [(25, 5, 33), (25, 17, 96), (26, 5, 33), (26, 40, 65), (27, 3, 17), (25, 1, 1), (25, 16, 32), (25, 15, 31), (26, 1, 1),
+                                                 (26, 16, 32), (26, 33, 31), (27, 1, 1), (27, 16, 16), (27, 17, 15)])
 def test_row_and_column_major_become_fractals(what, rows, columns):
     """25: row-major bytes; 26, 27: column-major bytes and 16-bit elements. Two matrices, rows 2 units apart; tails of a row are zero."""
     size = 2 if what == 27 else 1
@@ -232,6 +249,46 @@ def test_row_and_column_major_become_fractals(what, rows, columns):
     expect(load(what, L1, size_back, numbers, source), places, size_back)
 
 
+@edges("strides", "asc_copy_gm2l1_nd2nz asc_copy_gm2l1_dn2nz asc_set_gm2l1_nz_para")
+@pytest.mark.parametrize("what", [25, 26])
+@pytest.mark.parametrize("count, n_stride, c0_stride, matrix_stride, outer", [(1, 1, 5, 0, 0), (3, 1, 5, 10, 0), (2, 1, 5, 0, 400), (2, 2, 1, 16, 400), (0, 1, 1, 0, 0)])
+def test_strides_of_the_fractal_copies_down_to_none(what, count, n_stride, c0_stride, matrix_stride, outer):
+    """Without an outer stride a matrix comes several times, without one in L1 the last one stays; units may lie between rows."""
+    rows, columns, pitch = 5, 33, 40
+    source, places = noise(4096), []
+    for number in range(count):
+        flat = source[number * outer:]
+        matrix = np.stack([flat[row * pitch:][:columns] if what == 25 else flat[row:][:columns * pitch:pitch] for row in range(rows)])
+        for unit in range(2):
+            for row in range(rows):
+                piece = np.zeros(32, np.uint8)
+                live = matrix[row, unit * 32:(unit + 1) * 32]
+                piece[:len(live)] = live
+                places.append((64 + (number * matrix_stride + unit * c0_stride + row * n_stride) * 32, piece))
+    size = 4096
+    expect(load(what, L1, size, [rows, columns, pitch, outer, count, n_stride, c0_stride, matrix_stride, 64], source), places, size)
+
+
+@edges("bounds", "asc_copy_l12l0{a,b}")
+@pytest.mark.parametrize("what, memory", [(0, L0A), (1, L0B)], ids=["l0a", "l0b"])
+def test_a_load_reads_the_last_fractal_of_l1_and_fills_l0_to_its_end(what, memory):
+    source, last = noise(512 << 10), 15 * 512       # of 16 fractals on the host may put the copy off
+    expect(load(what, memory, 64 << 10, [1024 - 15, 0, 15, 1, 1, 1, (64 << 10) - last], source), [((64 << 10) - last, source[-last:])], 64 << 10)
+
+
+@edges("bounds", "asc_copy_l12l0{a,b}_mx asc_copy_l12{bt,fb,ub} asc_fill_{l0a,l0b,l1} asc_copy_gm2l1")
+@pytest.mark.parametrize("what, memory, size, numbers, length", [
+    (8, L0A_MX, 4096, [16383 - 127, 0, 128, 1, 1, 1, 0], 4096), (9, L0B_MX, 4096, [0, 16383 - 127, 1, 128, 1, 1, 0], 4096),
+    (10, BT, 4096, [4096, 0], 4096), (13, FB, 4096, [4096, 0], 4096), (14, UB0, 256 << 10, [1, 8192, 0, 0, 0, 0], 256 << 10),
+    (20, L1, 512 << 10, [1, 512 << 10, 0, 0, 0], 512 << 10), (21, L0A, 64 << 10, [0, 1, 128, 0, 0], 64 << 10), (22, L0B, 64 << 10, [0, 128, 1, 0, 0], 64 << 10),
+    (24, L1, 512 << 10, [0, 1, 16384, 0, 0], 512 << 10)])
+def test_a_memory_is_filled_to_its_last_byte(what, memory, size, numbers, length):
+    source = noise(512 << 10)
+    begin = {8: (16383 - 127) * 32, 9: (16383 - 127) * 32}.get(what, 0)
+    landed = np.zeros(length, np.uint8) if what >= 21 else source[begin:][:length]
+    expect(load(what, memory, size, numbers, source), [(0, landed)], size)
+
+
 # ---- time: bytes over the rate of the way --------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("instruction, what, numbers, cycles", [
@@ -254,6 +311,7 @@ def test_time_is_bytes_over_the_rate(instruction, what, numbers, cycles, tmp_pat
 
 # ---- rules --------------------------------------------------------------------------------------------------------------
 
+@edges("bounds", "asc_copy_l12l0{a,b} asc_copy_l12l0{a,b}_{transpose,mx} asc_copy_l12{bt,fb,ub} asc_copy_gm2l1 asc_copy_gm2l1_{nd2nz,dn2nz} asc_set_gm2l1_nz_para asc_fill_{l0a,l0b,l1} asc_copy_l12l0a_img2col")
 @pytest.mark.parametrize("what, numbers, message", [
     (0, [0, 0, 256, 1, 1, 1, 0], "asc_copy_l12l0a: m_step = 256; the field holds 0 to 255"),
     (0, [0, 0, 129, 1, 129, 129, 0], r"destination: L0A addresses 0x0 to 0x10200; the memory ends at 0x10000"),
@@ -268,14 +326,55 @@ def test_time_is_bytes_over_the_rate(instruction, what, numbers, cycles, tmp_pat
     (20, [1, 65536, 0, 0, 0], "source: global memory .* leaves its tensor"),
     (17, [0, 8, 16, 16, 0, *WINDOWS[0], 0], "k_start = 8, k = 16; both are multiples of 16, the channels in 32 bytes"),
     (17, [20, 0, 16, 16, 0, *WINDOWS[0], 0], "rows 20 to 36; the feature map gives 35 positions"),
-    (17, [0, 0, 16, 16, 0, 5, 7, 0, 0, 0, 0, 1, 1, 0, 1, 1, 1, 0], "stride_height = 0; the field holds 1 to 63"),
+    *((17, [0, 0, 16, 16, 0, *(bad if i == place else x for i, x in enumerate((5, 7, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1))), 0], f"{field} = {bad}; the field holds 1 to {top}")
+      for place, field, top, values in ((0, "height", 32767, (0, 32768)), (1, "width", 32767, (0, 32768)), (6, "kernel_height", 255, (0,)), (7, "kernel_width", 255, (0,)),
+                                        (8, "stride_height", 63, (0, 64)), (9, "stride_width", 63, (0, 64)), (10, "dilation_height", 255, (0,)),
+                                        (11, "dilation_width", 255, (0,))) for bad in values),
+    *((17, [*numbers, 0, *WINDOWS[0], 0], f"{field} = {bad}; the field holds 0 to 65535") for place, field in enumerate(("m_start", "k_start", "m", "k")) for bad in (65536, -1)
+      for numbers in ([bad if i == place else x for i, x in enumerate((0, 0, 16, 16))],)),
     (21, [0, 1, 129, 0, 0], r"asc_fill_l0a: destination: L0A addresses 0x0 to 0x10200"),
+    (22, [0, 1, 129, 0, 0], r"asc_fill_l0b: destination: L0B addresses 0x0 to 0x10200"),
+    (23, [0, 1, 16385, 0, 0], r"asc_fill_l1: destination: L1 addresses 0x0 to 0x80020"),
+    *((what, [0, *values, 0], f"{name}: {field} = 32768; the field holds 0 to 32767") for what, name in ((21, "asc_fill_l0a"), (22, "asc_fill_l0b"), (23, "asc_fill_l1"))
+      for field, values in (("repeat", (32768, 1, 0)), ("blk_num", (1, 32768, 0)), ("dst_gap", (1, 1, 32768)))),
+    *((what, [x if i == place else 1 for i in range(6)] + [0], f"{name}: {field} = {x}; the field holds 0 to {x - 1 if x > 0 else top}")
+      for what, name, letters in ((0, "asc_copy_l12l0a", "mk"), (1, "asc_copy_l12l0b", "mk"), (2, "asc_copy_l12l0a_transpose", "mk"), (3, "asc_copy_l12l0b_transpose", "mk"),
+                                  (8, "asc_copy_l12l0a_mx", "xy"), (9, "asc_copy_l12l0b_mx", "xy"))
+      for place, (field, top) in enumerate(((f"{letters[0]}_start", 65535), (f"{letters[1]}_start", 65535), (f"{letters[0]}_step", 255), (f"{letters[1]}_step", 255),
+                                            ("src_stride", 65535), ("dst_stride", 65535))) for x in (top + 1, -1)),
+    (0, [1023, 0, 2, 1, 1, 1, 0], "asc_copy_l12l0a: source: L1 addresses 0x7fe00 to 0x80200; the memory ends at 0x80000"),
+    (8, [0, 0, 129, 1, 1, 1, 0], "destination: L0A_MX addresses 0x0 to 0x1020; the memory ends at 0x1000"),
+    (9, [16383, 0, 2, 1, 1, 1, 0], "asc_copy_l12l0b_mx: source: L1 addresses 0x7ffe0 to 0x80020"),
+    (14, [4096, 1, 0, 0, 0, 0], "asc_copy_l12ub: n = 4096; the field holds 0 to 4095"),
+    (14, [1, 65536, 0, 0, 0, 0], "asc_copy_l12ub: len = 65536; the field holds 0 to 65535"),
+    (14, [1, 1, 65536, 0, 0, 0], "src gap = 65536; the field holds 0 to 65535"),
+    (14, [1, 1, 0, -1, 0, 0], "dst gap = -1; the field holds 0 to 65535"),
+    (14, [1, 8193, 0, 0, 0, 0], "destination: UB0 addresses 0x0 to 0x40020; the memory ends at 0x40000"),
+    (20, [4096, 1, 0, 0, 0], "asc_copy_gm2l1: n = 4096; the field holds 0 to 4095"),
+    (20, [1, 2097152, 0, 0, 0], "asc_copy_gm2l1: len = 2097152; the field holds 0 to 2097151"),
+    (20, [2, 32, 32, -32, 0], "dst_stride = -32; the field holds 0 to 524288"),
+    (20, [2, 32, -32, 32, 0], "source: strides of -32 and 0 bytes in global memory"),
+    *((what, numbers, message) for what, name in ((25, "asc_copy_gm2l1_nd2nz"), (26, "asc_copy_gm2l1_dn2nz")) for numbers, message in (
+        ([16385, 1, 1, 0, 1, 1, 1, 0, 0], f"{name}: rows = 16385; the field holds 0 to 16384"),
+        ([1, 2097152, 1, 0, 1, 1, 1, 0, 0], f"{name}: columns = 2097152; the field holds 0 to {65535 if what == 25 else 2097151}"),
+        ([-1, 1, 1, 0, 1, 1, 1, 0, 0], f"{name}: rows = -1"),
+        ([1, 1, 1, 0, 4096, 1, 1, 0, 0], "asc_set_gm2l1_nz_para: count = 4096; the field holds 0 to 4095"),
+        ([1, 1, 1, 0, 1, 0, 1, 0, 0], "asc_set_gm2l1_nz_para: n_stride = 0; the field holds 1 to 16384"),
+        ([1, 1, 1, 0, 1, 1, 16385, 0, 0], "asc_set_gm2l1_nz_para: c0_stride = 16385; the field holds 1 to 16384"),
+        ([1, 1, 1, 0, 1, 1, 1, 16385, 0], "asc_set_gm2l1_nz_para: matrix_stride = 16385; the field holds 0 to 16384"),
+        ([2, 2, 2, -8, 2, 1, 16, 32, 0], f"{name}: source: strides of 2 and -8 bytes in global memory"),
+        ([1, 1, 1, 0, 1, 1, 1, 0, (512 << 10) - 32 + 32], f"{name}: destination: L1 addresses 0x80000 to 0x80020"),
+        ([2, 4096, 4096, 0, 1, 1, 16, 0, 0], f"{name}: source: global memory .* leaves its tensor"))),
+    (25, [2, 2, 0, 0, 1, 1, 2, 0, 0], "asc_copy_gm2l1_nd2nz: row stride = 0; the field holds 1 to 524280"),
+    (25, [2, 2, 524281, 0, 1, 1, 2, 0, 0], "asc_copy_gm2l1_nd2nz: row stride = 524281; the field holds 1 to 524280"),
+    (26, [2, 2, -2, 0, 1, 1, 2, 0, 0], "asc_copy_gm2l1_dn2nz: source: strides of -2 and 0 bytes"),
 ])
 def test_what_a_load_cannot_do_is_refused(what, numbers, message):
     with pytest.raises(LaunchError, match=message):
         load(what, L0A, 512, numbers, noise(4096))
 
 
+@edges("sizes", "asc_copy_l12l0a asc_copy_l12{bt,ub} asc_copy_gm2l1 asc_fill_l0a")
 @pytest.mark.parametrize("what, numbers", [(0, [0, 0, 0, 1, 1, 1, 0]), (4, [0, 0, 2, 0, 1, 1, 0]), (8, [0, 0, 0, 1, 1, 1, 0]), (10, [0, 0]),
                                            (14, [0, 1, 0, 0, 0, 0]), (20, [0, 32, 0, 0, 0]), (21, [0, 0, 1, 0, 0])])
 def test_counts_of_zero_do_nothing(what, numbers):

@@ -5,7 +5,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from support.simd import DTYPES, FLOATS, INTS, check, empty, flushed, full_mask, lanes, mask_of, operands, random_mask
+from support.edges import edges
+from support.simd import DTYPES, FLOATS, INTS, check, edge_masks, edge_values, empty, flushed, full_mask, lanes, mask_of, operands, random_mask
 
 ALL = FLOATS + INTS
 
@@ -49,6 +50,7 @@ def expected_binary(op, a, b, suffix):
     return rounded({"add": x + y, "sub": x - y, "mul": x * y}[op], suffix)
 
 
+@edges("values", "asc_{add,sub,mul,max,min}")
 @pytest.mark.parametrize("suffix", ALL)
 @pytest.mark.parametrize("op", ["add", "sub", "mul", "max", "min"])
 def test_binary_arithmetic_rounds_once_and_wraps(simd, op, suffix):
@@ -58,6 +60,7 @@ def test_binary_arithmetic_rounds_once_and_wraps(simd, op, suffix):
         check(got, expected_binary(op, a, b, suffix), a, b, what=op)
 
 
+@edges("values", "asc_div")
 @pytest.mark.parametrize("suffix", FLOATS)
 def test_division_is_correctly_rounded_without_f32_subnormals(simd, suffix):
     for a, b in operands(suffix, 2):
@@ -104,6 +107,7 @@ def test_a_lane_is_active_by_its_lowest_bit(simd):
     assert (got == np.where(np.arange(64) % 2 == 0, 2 * a, 0)).all()
 
 
+@edges("values", "asc_{abs,neg}")
 @pytest.mark.parametrize("suffix", FLOATS + ("s32", "s16", "s8"))
 def test_absolute_value_and_negation(simd, suffix):
     for (a,) in operands(suffix, 1):
@@ -115,6 +119,7 @@ def test_absolute_value_and_negation(simd, suffix):
             check(got, -a, a, what="neg")
 
 
+@edges("values", "asc_relu")
 @pytest.mark.parametrize("suffix", FLOATS + ("s32",))
 def test_relu_keeps_positive_lanes_and_nan(simd, suffix):
     for (a,) in operands(suffix, 1):
@@ -133,6 +138,7 @@ def ulps(got, exact, suffix):
     return np.abs(got.astype(np.float64) - exact) / 2.0 ** (exponent - digits)
 
 
+@edges("values", "asc_{exp,ln,sqrt}")
 @pytest.mark.parametrize("suffix", FLOATS)
 @pytest.mark.parametrize("op", ["exp", "ln", "sqrt"])
 def test_special_functions_are_within_one_unit_and_flush_subnormals(simd, op, suffix):
@@ -153,6 +159,7 @@ def test_special_functions_are_within_one_unit_and_flush_subnormals(simd, op, su
         assert error.max(initial=0) <= 0.51, (a[in_range][error.argmax()], error.max())
 
 
+@edges("values", "asc_exp_sub")
 @pytest.mark.parametrize("suffix", FLOATS)
 def test_exp_sub_is_exp_of_the_rounded_difference(simd, suffix):
     for a, b in operands(suffix, 2, random_registers=1):
@@ -172,6 +179,7 @@ def test_exp_sub_is_exp_of_the_rounded_difference(simd, suffix):
         check(got, want, a, b, what="exp_sub")
 
 
+@edges("values", "asc_{abs_sub,prelu,leakyrelu}")
 @pytest.mark.parametrize("suffix", FLOATS)
 def test_absolute_difference_and_the_two_leaky_relus(simd, suffix):
     for a, b in operands(suffix, 2, random_registers=1):
@@ -198,7 +206,7 @@ def fused(a, b, c):
     while abs(exact) < Fraction(2) ** exponent:
         exponent -= 1
     unit = Fraction(2) ** max(exponent - 23, -149)
-    return np.float32(float(round(exact / unit) * unit))  # round(): ties to even
+    return np.copysign(np.float32(float(round(exact / unit) * unit)), 1 if exact > 0 else -1)  # round(): ties to even; 0 keeps the sign
 
 
 @pytest.mark.parametrize("op", ["vmula", "vmadd", "asc_madd", "asc_axpy"])
@@ -215,6 +223,7 @@ def test_fused_multiply_add_rounds_once(simd, op):
         check(got, np.array(want, np.float32), a, b_used, old, what=op)
 
 
+@edges("values", "asc_{and,or,xor,not}")
 @pytest.mark.parametrize("suffix", INTS)
 def test_bitwise_operations(simd, suffix):
     on, mask = random_mask(suffix, 7)
@@ -228,6 +237,7 @@ def test_bitwise_operations(simd, suffix):
         check(got, np.where(on, ~a, 0).astype(a.dtype), a, what="not")
 
 
+@edges("values", "asc_shift{left,right}")
 @pytest.mark.parametrize("suffix", INTS)
 def test_shifts_are_arithmetic_for_signed_lanes(simd, suffix):
     bits = 8 * np.dtype(DTYPES[suffix]).itemsize
@@ -258,6 +268,7 @@ def test_shifting_by_the_lane_width_or_more_leaves_the_sign(simd, suffix):
     check(got, np.where(a < 0, -1, 0).astype(a.dtype) if a.dtype.kind == "i" else np.zeros_like(a), a)
 
 
+@edges("values", "asc_{eq,ne,lt,le,gt,ge}")
 @pytest.mark.parametrize("suffix", ALL)
 @pytest.mark.parametrize("op", ["eq", "ne", "lt", "le", "gt", "ge"])
 def test_comparisons_set_every_bit_of_a_lane(simd, op, suffix):
@@ -271,6 +282,7 @@ def test_comparisons_set_every_bit_of_a_lane(simd, op, suffix):
         assert (got == mask_of(relation(a, b[0]) & on, a.dtype.itemsize)).all()
 
 
+@edges("values", "asc_select")
 @pytest.mark.parametrize("suffix", ALL)
 def test_select_takes_the_first_where_on(simd, suffix):
     on, mask = random_mask(suffix, 13)
@@ -280,58 +292,65 @@ def test_select_takes_the_first_where_on(simd, suffix):
     check(got, np.where(on, a, b), a, b)
 
 
+@edges("lanes", "vadd vmula vmadd")
 @pytest.mark.parametrize("op, suffix", [("vadd", "f32"), ("vadd", "s16"), ("vmula", "f32"), ("vmadd", "bf16")])
 def test_merging_forms_keep_the_old_lanes_where_off(simd, op, suffix):
-    on, mask = random_mask(suffix, 17)
-    a, b = operands(suffix, 2, random_registers=1)[-1]
-    old = np.ascontiguousarray(np.roll(a, 1))
-    got, zeroing = old.copy(), old.copy()
-    simd(f"{op}_merging_{suffix}", got, a, b, mask)
-    simd(f"{op}_{suffix}", zeroing, a, b, full_mask())
-    check(got, np.where(on, zeroing, old), a, b, old)
+    for on in [*edge_masks(suffix), random_mask(suffix, 17)[0]]:
+        a, b = operands(suffix, 2, random_registers=1)[-1]
+        old = np.ascontiguousarray(np.roll(a, 1))
+        got, zeroing = old.copy(), old.copy()
+        simd(f"{op}_merging_{suffix}", got, a, b, mask_of(on, 256 // lanes(suffix)))
+        simd(f"{op}_{suffix}", zeroing, a, b, full_mask())
+        check(got, np.where(on, zeroing, old), a, b, old)
 
 
+@edges("values lanes", "vdup")
 def test_merging_scalar_forms_keep_the_old_lanes_where_off(simd):
     import ctypes
 
-    on, mask = random_mask("f32", 19)
     a, old = np.arange(64, dtype=np.float32), np.full(64, -5, np.float32)
-    got = old.copy()
-    simd("vadds_merging_f32", got, a, mask, ctypes.c_float(0.5))
-    check(got, np.where(on, a + np.float32(0.5), old))
-    got = old.copy()
-    simd("vdup_merging_f32", got, mask, ctypes.c_float(0.5))
-    check(got, np.where(on, np.float32(0.5), old))
-    got = old.copy()
-    simd("vabs_merging_f32", got, -a, mask)
-    check(got, np.where(on, a, old))
+    for on in [*edge_masks("f32"), random_mask("f32", 19)[0]]:
+        mask, got = mask_of(on, 4), old.copy()
+        simd("vadds_merging_f32", got, a, mask, ctypes.c_float(0.5))
+        check(got, np.where(on, a + np.float32(0.5), old))
+        for value in edge_values("f32"):
+            got = old.copy()
+            simd("vdup_merging_f32", got, mask, ctypes.c_float(value))
+            check(got, np.where(on, value, old))
+        got = old.copy()
+        simd("vabs_merging_f32", got, -a, mask)
+        check(got, np.where(on, a, old))
     got = old.copy()
     simd("vcadd_merging_f32", got, a, full_mask())
     check(got, np.concatenate([[np.float32(2016)], old[1:]]).astype(np.float32))
 
 
+@edges("values lanes", "asc_{add,sub,addc,subc}")
 @pytest.mark.parametrize("op, sign", [("add", 1), ("sub", -1)])
 def test_carries_out_and_in(simd, op, sign):
-    on, mask = random_mask("u32", 23)
-    carry_in, in_mask = random_mask("u32", 29)
+    carry_masks = [np.zeros(64, bool), np.ones(64, bool), random_mask("u32", 29)[0]]
     for a, b in operands("u32", 2):
-        got, carry = empty("u32"), np.zeros(256, np.uint8)
-        for suffix, extra in (("", 0 if sign > 0 else 1), ("c", carry_in.astype(np.int64))):
-            exact = a.astype(np.int64) + sign * b.astype(np.int64) + (extra if sign > 0 else extra - 1)
-            simd(f"carry_{op}{suffix}", got, carry, a, b, *([in_mask] if suffix else []), mask)
-            check(got, np.where(on, exact & 0xFFFFFFFF, 0).astype(np.uint32), a, b)
-            overflow = exact >= 2**32 if sign > 0 else exact >= 0  # a subtraction carries where it does not borrow
-            assert (carry == mask_of(overflow & on, 4)).all()
+        for on in [*edge_masks("u32"), random_mask("u32", 23)[0]]:
+            for carry_in in carry_masks:
+                got, carry = empty("u32"), np.zeros(256, np.uint8)
+                for suffix, extra in (("", 0 if sign > 0 else 1), ("c", carry_in.astype(np.int64))):
+                    exact = a.astype(np.int64) + sign * b.astype(np.int64) + (extra if sign > 0 else extra - 1)
+                    simd(f"carry_{op}{suffix}", got, carry, a, b, *([mask_of(carry_in, 4)] if suffix else []), mask_of(on, 4))
+                    check(got, np.where(on, exact & 0xFFFFFFFF, 0).astype(np.uint32), a, b)
+                    overflow = exact >= 2**32 if sign > 0 else exact >= 0  # a subtraction carries where it does not borrow
+                    assert (carry == mask_of(overflow & on, 4)).all()
 
 
+@edges("values lanes", "asc_mull")
 @pytest.mark.parametrize("suffix", ["s32", "u32"])
 def test_widening_multiply_gives_both_halves(simd, suffix):
     for a, b in operands(suffix, 2):
-        low, high = empty(suffix), empty(suffix)
-        simd(f"asc_mull_{suffix}", low, high, a, b, full_mask())
-        wide = a.astype(object) * b.astype(object)
-        check(low, np.array([int(v) & 0xFFFFFFFF for v in wide], np.uint32).view(a.dtype), a, b)
-        check(high, np.array([int(v) >> 32 & 0xFFFFFFFF for v in wide], np.uint32).view(a.dtype), a, b)
+        wide = [x * y for x, y in zip(a.tolist(), b.tolist())]
+        for on in edge_masks(suffix):
+            low, high = empty(suffix), empty(suffix)
+            simd(f"asc_mull_{suffix}", low, high, a, b, mask_of(on, 4))
+            check(low, np.where(on, np.array([v & 0xFFFFFFFF for v in wide], np.uint32).view(a.dtype), 0).astype(a.dtype), a, b)
+            check(high, np.where(on, np.array([v >> 32 & 0xFFFFFFFF for v in wide], np.uint32).view(a.dtype), 0).astype(a.dtype), a, b)
 
 
 def test_every_host_level_gives_the_same_bits():

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: MIT
 """vcvt: rounding, saturation, parts and modes of every element type against ml_dtypes and exact neighbours."""
 
+import functools
+
 import ml_dtypes
 import numpy as np
 import pytest
-from support.simd import DTYPES, check, edge_values, empty, full_mask, lanes, mask_of, random_values, registers
+from support.edges import edges
+from support.simd import DTYPES, check, edge_masks, edge_values, empty, full_mask, lanes, mask_of, random_values, registers
 
 FORMATS = {**DTYPES, "e2m1": ml_dtypes.float4_e2m1fn}
 R, A, F, C, Z, O = range(6)
@@ -61,7 +64,8 @@ def interesting_f32(suffix, seed):
         values = np.random.default_rng(seed).choice(values, 600)
         values = np.sort(np.concatenate([values, codes(suffix)[0][:40], codes(suffix)[0][-40:]]))
     middle = (values[1:] + values[:-1]) / 2
-    at = np.concatenate([values, middle]).astype(np.float32)
+    over = values[-1] + (values[-1] - values[-2]) * np.array([0.25, 0.5, 0.75, 1, 2])       # where overflow begins
+    at = np.concatenate([values, middle, over, -over]).astype(np.float32)
     beside = np.concatenate([at, np.nextafter(at, np.float32(np.inf)), np.nextafter(at, np.float32(-np.inf))])
     return np.concatenate([beside, edge_values("f32"), random_values("f32", 640, seed)])
 
@@ -90,6 +94,13 @@ def expected_codes(x, suffix, rounding, saturate):
     return np.where(np.isnan(wide), 0 if saturate else sign | nan, result)
 
 
+@functools.cache
+def cast_of_every_code(source, target, rounding, saturate):
+    """Of all 65536 values of a 16-bit float: its value, its code in the target. Shared by the host levels."""
+    x = np.arange(65536, dtype=np.uint16).view(DTYPES[source])
+    return x, expected_codes(x.astype(np.float32), target, rounding, saturate).astype(f"u{np.dtype(DTYPES[target]).itemsize}")
+
+
 def narrow_lanes(register, wide_count, part):
     """The lanes that a narrowing cast wrote, and the others."""
     ratio = len(register) // wide_count
@@ -97,6 +108,7 @@ def narrow_lanes(register, wide_count, part):
     return table[:, part], np.delete(table, part, axis=1)
 
 
+@edges("values ties", "vcvt")
 @pytest.mark.parametrize("suffix", ["bf16", "f16", "e4m3", "e5m2"])
 @pytest.mark.parametrize("saturate", [0, 1])
 def test_f32_rounds_to_the_nearest_code_of_narrow_floats(simd, suffix, saturate):
@@ -128,6 +140,7 @@ def test_f32_to_f16_rounds_to_odd(simd):
         check(np.ascontiguousarray(written).view("u2"), expected_codes(x, "f16", O, 0).astype("u2"), x)
 
 
+@edges("parts", "vcvt")
 @pytest.mark.parametrize("suffix, parts", [("bf16", 2), ("f16", 2), ("e4m3", 4), ("e5m2", 4)])
 def test_a_narrowing_cast_writes_its_part_of_each_lane(simd, suffix, parts):
     x = np.linspace(-3, 5, 64).astype(np.float32)
@@ -206,18 +219,15 @@ def test_f16_narrows_to_8_bits_without_saturation(simd, target, part):
 
 
 def test_the_two_16_bit_floats_convert_into_each_other(simd):
-    for bits in np.arange(65536, dtype=np.uint16).reshape(-1, 128):
-        got = empty("bf16")
-        simd("vcvt_f16_bf16_r0_s0_p0_m0", got, bits.view(np.float16), full_mask())
-        check(got, bits.view(np.float16).astype(np.float32).astype(DTYPES["bf16"]), bits.view(np.float16))
-        got = empty("f16")
-        x = bits.view(DTYPES["bf16"])
-        simd("vcvt_bf16_f16_r0_s0_p0_m0", got, x, full_mask())
-        check(got.view("u2"), expected_codes(x.astype(np.float32), "f16", R, 0).astype("u2"), x)
-        simd("vcvt_bf16_f16_r0_s1_p0_m0", got, x, full_mask())
-        check(got.view("u2"), expected_codes(x.astype(np.float32), "f16", R, 1).astype("u2"), x)
+    for source, target, saturate in (("f16", "bf16", 0), ("bf16", "f16", 0), ("bf16", "f16", 1)):
+        every, want = cast_of_every_code(source, target, R, saturate)
+        for x, codes_of_x in zip(every.reshape(-1, 128), want.reshape(-1, 128)):
+            got = empty(target)
+            simd(f"vcvt_{source}_{target}_r0_s{saturate}_p0_m0", got, x, full_mask())
+            check(got.view("u2"), codes_of_x, x)
 
 
+@edges("values ties", "vcvt")
 @pytest.mark.parametrize("suffix", ["e2m1", "e1m2"])
 @pytest.mark.parametrize("rounding", [R, A, F, C, Z])
 def test_bf16_rounds_to_pairs_of_fp4(simd, suffix, rounding):
@@ -267,38 +277,48 @@ def rounded_to_integer(x, rounding):
     return {R: np.rint(x), A: np.where(x >= 0, np.floor(x + 0.5), np.ceil(x - 0.5)), F: np.floor(x), C: np.ceil(x), Z: np.trunc(x)}[rounding]
 
 
-INTEGERS = [("f32", "s32", 0), ("f32", "s16", 1), ("f32", "s64", 0), ("f16", "s16", 0), ("f16", "s8", 0), ("f16", "u8", 1), ("bf16", "s32", 0)]
+INTEGERS = [("f32", "s32", 0), ("f32", "s16", 1), ("f32", "s64", 0), ("f16", "s16", 0), ("f16", "s8", 0), ("f16", "u8", 1), ("bf16", "s32", 0),
+            ("f32", "u8", 3), ("f32", "u16", 0), ("f32", "u32", 0), ("f32", "u64", 1), ("f16", "s32", 1), ("bf16", "s8", 1)]
 
 
+def floats_near_integers(source, target):
+    info = np.iinfo(DTYPES[target])
+    near = np.array([0.5, 1.5, 2.5, -0.5, -1.5, -2.5, 0.49999997, 100.5, -100.7, 8388607.5, info.max, info.max - 0.5, info.max + 0.5, info.max + 1.5, info.min,
+                     info.min - 0.5, info.min - 1.5, info.max / 2, 2.0**31, -(2.0**31), 2.0**32 + 512, -(2.0**32) - 512, 2.0**63, -(2.0**63), 1.5 * 2.0**63,
+                     2.0**64, 1.25 * 2.0**66, 65504, 1e30, -1e30])
+    return registers(np.concatenate([near.astype(DTYPES[source]), edge_values(source), random_values(source, 512, 4)]))
+
+
+def laid_out(got, exact, x, part):
+    """The lanes of `got` that a cast of x wrote, and what is expected there."""
+    if got.dtype.itemsize < x.dtype.itemsize:
+        written, others = narrow_lanes(got, len(x), part)
+        assert not np.ascontiguousarray(others).view(np.uint8).any()
+        return np.ascontiguousarray(written), exact
+    return got, exact[part:: len(x) // len(got)]
+
+
+@edges("values ties", "vcvt")
 @pytest.mark.parametrize("source, target, part", INTEGERS)
 @pytest.mark.parametrize("rounding", [R, A, F, C, Z])
 def test_floats_become_integers_with_saturation(simd, source, target, part, rounding):
     info = np.iinfo(DTYPES[target])
-    near = np.array([0.5, 1.5, 2.5, -0.5, -1.5, 0.49999997, 100.5, -100.7, 8388607.5, info.max, info.min, 2.0**31, -(2.0**31), 2.0**63,
-                     -(2.0**63), 65504, 1e30, -1e30])
-    x_all = np.concatenate([near.astype(DTYPES[source]), edge_values(source), random_values(source, 512, 4)])
-    for x in registers(x_all):
+    for x in floats_near_integers(source, target):
         got = empty(target)
         simd(f"vcvt_{source}_{target}_r{rounding}_s1_p{part}_m0", got, x, full_mask())
-        wide = x.astype(np.float64)
-        limited = [0 if np.isnan(v) else int(min(max(v, float(info.min)), float(info.max))) if abs(v) < 2**62 or target != "s64"
-                   else (info.max if v > 0 else info.min) if abs(v) >= 2**63 else int(v) for v in rounded_to_integer(wide, rounding)]
-        exact = np.array([min(max(v, info.min), info.max) for v in limited], DTYPES[target])
-        if got.dtype.itemsize < x.dtype.itemsize:
-            written, others = narrow_lanes(got, len(x), part)
-            assert not others.any()
-            check(np.ascontiguousarray(written), exact, x)
-        elif got.dtype.itemsize > x.dtype.itemsize:
-            check(got, exact[part:: got.dtype.itemsize // x.dtype.itemsize], x[part::2])
-        else:
-            check(got, exact, x)
+        limited = [0 if np.isnan(v) else info.max if v >= info.max else info.min if v <= info.min else int(v)
+                   for v in rounded_to_integer(x.astype(np.float64), rounding)]
+        check(*laid_out(got, np.array(limited, DTYPES[target]), x, part), what=f"{source} -> {target}")
 
 
-def test_floats_wrap_without_saturation(simd):
-    x = np.resize(np.array([1.9, -1.9, 2.0**31, 2.0**32 + 512, -(2.0**32) - 512, np.nan], np.float32), 64)
-    got = empty("s32")
-    simd("vcvt_f32_s32_r4_s0_p0_m0", got, x, full_mask())
-    check(got, np.resize(np.array([1, -1, -(2**31), 512, -512, 0], np.int32), 64), x)
+@pytest.mark.parametrize("source, target, part", INTEGERS)
+def test_floats_wrap_without_saturation(simd, source, target, part):
+    bits = 8 * np.dtype(DTYPES[target]).itemsize
+    for x in floats_near_integers(source, target):
+        got = empty(target)
+        simd(f"vcvt_{source}_{target}_r4_s0_p{part}_m0", got, x, full_mask())
+        wrapped = [int(v) % 2**bits if np.isfinite(v) else 0 for v in x.astype(np.float64)]
+        check(*laid_out(got, np.array(wrapped, f"u{bits // 8}").view(DTYPES[target]), x, part), what=f"{source} -> {target}")
 
 
 @pytest.mark.parametrize("rounding", [R, A, F, C, Z])
@@ -334,9 +354,14 @@ def test_small_integers_become_floats(simd, name, source, target, part):
 
 
 WIDTHS = [("s32", "s16", 1), ("s32", "u16", 0), ("s32", "u8", 3), ("u32", "u16", 1), ("u32", "u8", 0), ("s16", "u8", 1), ("u16", "u8", 0),
-          ("s16", "s32", 1), ("u16", "u32", 1), ("s8", "s16", 1), ("s8", "s32", 3), ("u8", "u32", 2), ("s32", "s64", 1), ("s64", "s32", 0)]
+          ("s16", "s32", 1), ("u16", "u32", 1), ("s8", "s16", 1), ("s8", "s32", 3), ("u8", "u32", 2), ("s32", "s64", 1), ("s64", "s32", 0),
+          # signs that change, and 64 bits without one
+          ("s8", "u16", 1), ("s8", "u32", 0), ("s16", "u32", 0), ("u8", "s16", 0), ("s32", "u64", 0), ("u32", "u64", 1), ("u64", "s32", 1), ("u64", "u32", 0),
+          ("s64", "u32", 1), ("s32", "u32", 0), ("u32", "s32", 0), ("u16", "s16", 0), ("s8", "u8", 0), ("s64", "u64", 0), ("u64", "s64", 0), ("s32", "s8", 2),
+          ("s16", "s8", 0)]
 
 
+@edges("values parts", "vcvt")
 @pytest.mark.parametrize("source, target, part", WIDTHS)
 @pytest.mark.parametrize("saturate", [0, 1])
 def test_integers_change_width(simd, source, target, part, saturate):
@@ -346,12 +371,116 @@ def test_integers_change_width(simd, source, target, part, saturate):
         simd(f"vcvt_{source}_{target}_r0_s{saturate}_p{part}_m0", got, x, full_mask())
         low, high = max(info.min, np.iinfo(x.dtype).min), min(info.max, np.iinfo(x.dtype).max)
         exact = (np.clip(x, low, high) if saturate else x).astype(DTYPES[target])
-        if got.dtype.itemsize < x.dtype.itemsize:
-            written, others = narrow_lanes(got, len(x), part)
-            assert not others.any()
-            check(np.ascontiguousarray(written), exact, x)
-        else:
-            check(got, exact[part:: len(x) // len(got)], x[part:: len(x) // len(got)])
+        check(*laid_out(got, exact, x, part), what=f"{source} -> {target}")
+
+
+# ---- further pairs, in every direction ----------------------------------------------------------------------------------
+
+def f32_of_integer(value, rounding):
+    """An integer of any size to 24 bits, by integer arithmetic."""
+    size, sign = abs(value), -1 if value < 0 else 1
+    unit = 1 << max(size.bit_length() - 24, 0)
+    low, rest = size // unit, size % unit
+    up = {R: 2 * rest > unit or (2 * rest == unit and low % 2), A: 2 * rest >= unit, F: rest and sign < 0, C: rest and sign > 0, Z: False}[rounding]
+    return np.float32(float((low + bool(up)) * unit * sign))
+
+
+@edges("values ties", "vcvt")
+@pytest.mark.parametrize("rounding", [R, A, F, C, Z])
+@pytest.mark.parametrize("source, part", [("u32", 0), ("s64", 0), ("u64", 1)])
+def test_wide_integers_become_f32_in_every_direction(simd, source, part, rounding):
+    info = np.iinfo(DTYPES[source])
+    near = [2**e + d for e in (24, 25, 26, 30, 31) for d in (-1, 0, 1, 2, 3, 4, 6)] + [2**31 + d for d in (127, 128, 129, 384)]
+    near += [2**62 + d for d in (2**38, 2**38 - 1, 3 * 2**38)] + [2**63 + 2**39, 2**63 + 2**39 + 1, 2**63 + 3 * 2**39]
+    near += [-v for v in near]
+    near = np.array([v for v in near if info.min <= v <= info.max], DTYPES[source])
+    for x in registers(np.concatenate([near, edge_values(source), random_values(source, 64, 5)])):
+        got = empty("f32")
+        simd(f"vcvt_{source}_f32_r{rounding}_s0_p{part}_m0", got, x, full_mask())
+        check(*laid_out(got, np.array([f32_of_integer(int(v), rounding) for v in x], np.float32), x, part), what=source)
+
+
+@edges("values ties", "vcvt")
+@pytest.mark.parametrize("rounding", [R, A, F, C, Z])
+@pytest.mark.parametrize("source, target, part", [("s32", "f16", 1), ("u16", "f16", 0), ("s32", "bf16", 0), ("s16", "bf16", 0)])
+def test_integers_become_16_bit_floats_in_every_direction(simd, source, target, part, rounding):
+    info = np.iinfo(DTYPES[source])
+    near = [2**e + d for e in (8, 9, 11, 12, 13, 15, 16) for d in (-3, -2, -1, 0, 1, 2, 3, 4, 6)] + [65504, 65519, 65520, 65521, 2**31 - 2**22, 2**31 - 2**22 - 1]
+    near = np.array([v * s for v in near for s in (1, -1) if info.min <= v * s <= info.max], DTYPES[source])
+    for x in registers(np.concatenate([near, edge_values(source), random_values(source, 256, 5)])):
+        got = empty(target)
+        simd(f"vcvt_{source}_{target}_r{rounding}_s0_p{part}_m0", got, x, full_mask())
+        want = expected_codes(x.astype(np.float64), target, rounding, 0).astype("u2").view(DTYPES[target])
+        check(*laid_out(got, want, x, part), x, what=f"{source} -> {target}")
+
+
+@edges("values ties", "vcvt")
+@pytest.mark.parametrize("rounding", [A, F, C, Z])
+def test_16_bit_floats_round_into_each_other_in_every_direction(simd, rounding):
+    for source, target in (("f16", "bf16"), ("bf16", "f16")):
+        every, want = cast_of_every_code(source, target, rounding, 0)
+        for x, codes_of_x in zip(every.reshape(-1, 128), want.reshape(-1, 128)):
+            got = empty(target)
+            simd(f"vcvt_{source}_{target}_r{rounding}_s0_p0_m0", got, x, full_mask())
+            check(got.view("u2"), codes_of_x, x)
+
+
+@edges("values ties", "vcvt")
+@pytest.mark.parametrize("suffix, rounding, saturate", [*((s, r, 1) for s in ("bf16", "f16") for r in (A, F, C, Z)), ("bf16", O, 0)])
+def test_f32_to_16_bits_saturates_in_every_direction(simd, suffix, rounding, saturate):
+    for x in registers(interesting_f32(suffix, 4)):
+        got = empty(suffix)
+        simd(f"vcvt_f32_{suffix}_r{rounding}_s{saturate}_p0_m0", got, x, full_mask())
+        written, _ = narrow_lanes(got, 64, 0)
+        check(np.ascontiguousarray(written).view("u2"), expected_codes(x, suffix, rounding, saturate).astype("u2"), x)
+
+
+@edges("values ties parts", "vcvt")
+@pytest.mark.parametrize("source, part", [("bf16", 1), ("f32", 2)])
+@pytest.mark.parametrize("rounding", [R, A, F, C, Z])
+def test_floats_become_powers_of_two(simd, source, part, rounding):
+    """The sign is dropped, overflow and inf give 0xfe, NaN 0xff; what is below 2^-127, and zero, is code 0."""
+    powers = 2.0 ** (np.arange(255) - 127)
+    values = np.concatenate([powers[[0, 1, 2, 3, 126, 127, 128, 252, 253, 254]] * f for f in (1, 1.25, 1.5, 1.75, 1.9921875, 1 + 2**-7)])
+    for x in registers(np.concatenate([values.astype(DTYPES[source]), edge_values(source), random_values(source, 256, 3)])):
+        got = np.full(256, 0xA5, np.uint8)
+        simd(f"vcvt_{source}_e8m0_r{rounding}_s0_p{part}_m0", got, x, full_mask())
+        size = np.abs(x.astype(np.float64))
+        low = np.clip(np.searchsorted(powers, np.nan_to_num(size, posinf=0), side="right") - 1, 0, 253)
+        rest = np.nan_to_num(size, posinf=0) / powers[low] - 1
+        up = {R: (rest > 0.5) | ((rest == 0.5) & (low % 2 == 1)), A: rest >= 0.5, F: rest < -9, C: rest > 0, Z: rest < -9}[rounding]
+        want = np.where(np.isnan(size), 0xFF, np.where(np.isinf(size) | (size >= powers[254]), 0xFE, np.where(size < powers[0], 0, low + up)))
+        check(*laid_out(got, want.astype(np.uint8), x, part), x, what=source)
+
+
+@edges("values parts", "vcvt")
+@pytest.mark.parametrize("target, parts", [("bf16", (0, 1)), ("f32", (0, 1, 2, 3))])
+def test_powers_of_two_widen_exactly(simd, target, parts):
+    x = np.arange(256, dtype=np.uint8).view(DTYPES["e8m0"])
+    for part in parts:
+        got = empty(target)
+        simd(f"vcvt_e8m0_{target}_r0_s0_p{part}_m0", got, x.view(np.uint8), full_mask())
+        check(got, x[part:: len(x) // len(got)].astype(np.float32).astype(DTYPES[target]), what=target)
+
+
+@edges("lanes", "vcvt")
+@pytest.mark.parametrize("name, source, target", [("f32_bf16_r0_s1_p1", "f32", "bf16"), ("f32_e4m3_r0_s1_p2", "f32", "e4m3"), ("bf16_f32_r0_s0_p1", "bf16", "f32")])
+def test_every_mask_of_a_cast(simd, name, source, target):
+    """By the wider lane; what lanes hold that are off is NaN."""
+    wide = "f32"
+    ratio = {"bf16": 2, "e4m3": 4, "f32": 1}[target]
+    part = int(name[-1])
+    x = random_values(source, lanes(source), 3)
+    whole = empty(target)
+    simd(f"vcvt_{name}_m0", whole, x, full_mask())
+    for on in edge_masks(wide):
+        given = np.where(np.repeat(on, lanes(source) // 64), x, np.array(np.nan, DTYPES[source]))
+        place = np.repeat(on, ratio) & (np.arange(64 * ratio) % ratio == (part if ratio > 1 else 0))
+        for mode in (0, 1):
+            got, old = empty(target), empty(target)
+            simd(f"vcvt_{name}_m{mode}", got, given, mask_of(on, 4))
+            want = np.where(place, whole, old if mode else np.zeros_like(old))
+            check(got, want.astype(got.dtype), what=name)
 
 
 def test_there_are_as_many_lanes_as_the_register_holds():

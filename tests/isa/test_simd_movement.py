@@ -3,7 +3,8 @@
 
 import numpy as np
 import pytest
-from support.simd import DTYPES, FLOATS, INTS, aligned, check, edge_values, empty, full_mask, lanes, mask_of, random_mask, random_values
+from support.edges import edges
+from support.simd import DTYPES, FLOATS, INTS, aligned, check, edge_masks, edge_values, empty, full_mask, lanes, mask_of, random_mask, random_values
 
 ALL = FLOATS + INTS
 WIDTHS = ("f32", "bf16", "u8")
@@ -59,48 +60,101 @@ def test_de_interleaving_load(simd, suffix):
     check(bits(odd), bits(ub[n + 1 : 3 * n : 2]))
 
 
-def test_post_update_loads_from_the_old_address(simd):
-    ub = memory("f32", 256)
-    got = empty("f32")
-    assert simd("loadalign_postupdate_f32", got, ub, 72) == 72
-    check(bits(got), bits(ub[:64]))
-
-
+@edges("strides bounds", "asc_loadalign{,_brc_elem,_unpack,_upsample,_downsample,_brc_datablock,_brc_elem2datablock}_postupdate")
 @pytest.mark.parametrize("suffix", WIDTHS)
 @pytest.mark.parametrize("name", LOADS)
 def test_post_update_forms_load_the_same_and_advance(simd, name, suffix):
     n = lanes(suffix)
     ub = memory(suffix, 4 * n)
-    got = empty(suffix)
-    assert simd(f"{name}_postupdate_{suffix}", got, ub, n // 2) == n // 2
-    check(bits(got), bits(LOADS[name](ub, n)), what=name)
+    for step in (n // 2, 0, 1, -n, 2**20):
+        got = empty(suffix)
+        assert simd(f"{name}_postupdate_{suffix}", got, ub, step) == step
+        check(bits(got), bits(LOADS[name](ub, n)), what=name)
 
 
+@edges("strides bounds", "asc_loadalign_unpack4_postupdate")
 def test_post_update_load_of_bytes_with_three_zeros_after_each(simd):
-    ub, got = memory("u8", 256), empty("u8")
-    assert simd("asc_loadalign_unpack4_postupdate_u8", got, ub, 64) == 64
-    assert (got.view(np.uint32) == ub[:64]).all()
+    ub = memory("u8", 256)
+    for step in (64, 0, 1, -64, 2**20):
+        got = empty("u8")
+        assert simd("asc_loadalign_unpack4_postupdate_u8", got, ub, step) == step
+        assert (got.view(np.uint32) == ub[:64]).all()
 
 
+@edges("bounds", "asc_loadalign{,_brc_elem,_unpack,_unpack4,_upsample,_downsample,_brc_datablock,_brc_elem2datablock,_deintlv}")
+@pytest.mark.parametrize("suffix", ["f32", "bf16"])
+def test_a_load_needs_whole_units_or_whole_elements(simd, suffix):
+    if simd.level == "aarch64":
+        pytest.skip("its copy of an array is always aligned")
+    size = np.dtype(DTYPES[suffix]).itemsize
+    whole = {"asc_loadalign": 32, "asc_loadalign_brc_datablock": 32, "asc_loadalign_deintlv": 32}
+    ub = memory("u8", 4096)
+    for name in (*LOADS, "asc_loadalign_deintlv"):
+        registers = [empty(suffix)] * (2 if name.endswith("deintlv") else 1)
+        for shift in (0, 1, size // 2, size, 16, 31, 32, 33):
+            assert simd(f"{name}_{suffix}", *registers, ub[shift:], 0) == (shift % whole.get(name, size) != 0), (name, shift)
+    assert simd("asc_loadalign_unpack4_u8", empty("u8"), ub[1:], 0) == 0
+
+
+@edges("lanes bounds", "asc_storealign asc_storealign_{pack,pack_quarter,postupdate}")
+@edges("bounds", "asc_{gather,scatter}")
+def test_a_store_needs_whole_units_or_whole_elements(simd):
+    if simd.level == "aarch64":
+        pytest.skip("its copy of an array is always aligned")
+    ub, x, mask = memory("u8", 4096), empty("u8"), full_mask()
+    for name, unit in (("asc_storealign_f32", 32), ("asc_storealign_bf16", 32), ("asc_storealign_u8", 32), ("asc_storealign_pack_u32", 2),
+                       ("asc_storealign_pack_u16", 1), ("asc_storealign_pack_quarter_u32", 1)):
+        for shift in (0, 1, 2, 4, 16, 31, 32, 33):
+            before = ub.copy()
+            faulted = simd(name, ub[shift:], x, 0, mask)
+            assert faulted == (shift % unit != 0) and (not faulted or (ub == before).all()), (name, shift)
+    for name, unit in (("asc_storealign_1st_f32", 4), ("asc_storealign_1st_bf16", 2), ("asc_storealign_1st_u8", 1)):
+        assert [simd(name, ub[shift:], x, 0) for shift in (0, 1, 2, 4)] == [shift % unit != 0 for shift in (0, 1, 2, 4)]
+    index = np.zeros(256, np.uint8)
+    for name, unit in (("f32", 4), ("f16", 2)):
+        assert [simd(f"asc_gather_{name}", x, ub[shift:], index, mask) for shift in (0, 1, 2, 4)] == [shift % unit != 0 for shift in (0, 1, 2, 4)]
+        assert [simd(f"asc_scatter_{name}", ub[shift:], x, index, mask) for shift in (0, 1, 2, 4)] == [shift % unit != 0 for shift in (0, 1, 2, 4)]
+
+
+@edges("strides", "asc_storealign_postupdate")
+@pytest.mark.parametrize("suffix", WIDTHS)
+def test_post_update_stores_write_at_the_old_address_and_advance(simd, suffix):
+    n, x = lanes(suffix), random_values(suffix, lanes(suffix), 3)
+    for step in (n, 0, -n, 1, 2**20):
+        for on in edge_masks(suffix):
+            ub = memory(suffix, 2 * n)
+            want = np.where(on, bits(x), bits(ub[:n]))
+            after = bits(ub[n:]).copy()
+            assert simd(f"asc_storealign_postupdate_{suffix}", ub, x, step, mask_of(on, 256 // n)) == step
+            assert (bits(ub[:n]) == want).all() and (bits(ub[n:]) == after).all()
+
+
+@edges("values", "asc_update_addr_reg_b{8,16,32}")
 def test_address_registers_count_elements(simd):
-    ub, got = memory("u8", 1024), np.zeros(768, np.uint8)
-    simd("load_by_address_register", got, ub, 64)
-    assert (got[:256] == ub[64:320]).all() and (got[256:512] == ub[128:384]).all() and (got[512:] == ub[256:512]).all()
+    ub, got = memory("u8", 2048), np.zeros(768, np.uint8)
+    for offset in (64, 0, 32, -64):
+        simd("load_by_address_register", got, ub, 512, offset)
+        for register, size in enumerate((1, 2, 4)):
+            assert (got[256 * register :][:256] == ub[512 + size * offset :][:256]).all(), (offset, size)
 
 
+@edges("lanes bounds", "asc_storealign_intlv")
 @pytest.mark.parametrize("suffix", ["u16", "f32"])
 def test_interleaving_store(simd, suffix):
     n = lanes(suffix)
     a, b = random_values(suffix, n, 3), random_values(suffix, n, 4)
-    for on in (np.ones(n, bool), np.arange(n) % 3 == 1, np.zeros(n, bool)):
+    for on in edge_masks(suffix):
         ub = memory(suffix, 4 * n)
         want = ub.copy()
         inside = want[n : 3 * n].reshape(n, 2)
         inside[on] = np.stack([a, b], 1)[on]
-        simd(f"storealign_intlv_{suffix}", ub, a, b, n, mask_of(on, 256 // n))
+        assert simd(f"storealign_intlv_{suffix}", ub, a, b, n, mask_of(on, 256 // n)) == 0
         check(bits(ub), bits(want))
+    before = ub.copy()
+    assert simd(f"storealign_intlv_{suffix}", ub, a, b, 1, full_mask()) == 1 and (bits(ub) == bits(before)).all()
 
 
+@edges("lanes indices bounds", "asc_gather_datablock")
 def test_gather_of_32_byte_blocks(simd):
     ub = memory("bf16", 16 * 40)
     block = np.random.default_rng(8).permutation(40)[:8]
@@ -113,8 +167,14 @@ def test_gather_of_32_byte_blocks(simd):
     index[:8] = np.where(on[:8], block * 32, 2**31)         # blocks that are off touch no memory
     simd("gather_datablock_bf16", got, ub, index, mask_of(on, 4))
     check(bits(got), np.where(np.repeat(on[:8], 16), bits(ub.reshape(40, 16)[block].ravel()), 0).astype(np.uint16))
-    index[:8] = 16
-    assert simd("gather_datablock_faults", ub, index) == 1
+    for on in edge_masks("f32"):
+        for block in (np.zeros(8, int), np.full(8, 39), np.arange(8)):
+            index = np.where(on, np.resize(block * 32, 64), 2**31).astype(np.uint32)
+            simd("gather_datablock_bf16", got, ub, index, mask_of(on, 4))
+            check(bits(got), np.where(np.repeat(on[:8], 16), bits(ub.reshape(40, 16)[block].ravel()), 0).astype(np.uint16))
+    for offset in (16, 1, 31):
+        index[:8] = offset
+        assert simd("gather_datablock_faults", ub, index) == 1
 
 
 RAW_FORMS = {"vadd": "f16", "vsub": "f32", "vmul": "bf16", "vdiv": "f32", "vmax": "f32", "vmin": "s16", "vand": "u32", "vor": "u16", "vxor": "u8", "vshl": "s32",
@@ -122,17 +182,18 @@ RAW_FORMS = {"vadd": "f16", "vsub": "f32", "vmul": "bf16", "vdiv": "f32", "vmax"
              "vsqrt": "f32", "vabs": "s16", "vneg": "f16", "vrelu": "f32", "vnot": "u8", "vexp": "f32", "vaxpy": "f32"}
 
 
+@edges("values lanes", """v{add,sub,mul,div,max,min,and,or,xor,shl,shr,absdif,adds,muls,maxs,mins,shls,shrs,ln,sqrt,abs,neg,relu,not,exp,axpy}""")
 @pytest.mark.parametrize("name", RAW_FORMS)
 def test_raw_forms_keep_or_clear_masked_lanes_of_the_plain_instruction(simd, name):
     """The plain instruction has its oracle in test_simd_arithmetic.py; here: what its lanes become under each mode."""
     suffix = RAW_FORMS[name]
     n = lanes(suffix)
-    for seed in range(6):
+    for seed, on in enumerate([*edge_masks(suffix), random_mask(suffix, 5)[0]]):
+        mask = mask_of(on, 256 // n)
         a = np.resize(np.concatenate([edge_values(suffix), random_values(suffix, n, seed)]), n)
         b = np.roll(np.resize(edge_values(suffix), n), seed)
         if "sh" in name:
             b = (np.arange(n) % 18).astype(DTYPES[suffix]) if name in ("vshl", "vshr") else np.full(n, 3 * seed, DTYPES[suffix])
-        on, mask = random_mask(suffix, seed)
         out = np.concatenate([random_values(suffix, n, 90 + seed), random_values(suffix, 2 * n, 91)])
         old = out[:n].copy()
         simd(f"{name}_modes_{suffix}", out, a, b, mask)
@@ -144,29 +205,27 @@ def test_raw_forms_keep_or_clear_masked_lanes_of_the_plain_instruction(simd, nam
             assert (bits(zeroed)[~on] == 0).all()
 
 
+@edges("values lanes", "v{cadd,cmax,cmin}")
 @pytest.mark.parametrize("name, written", [("vcadd", 1), ("vcmax", 2), ("vcmin", 2)])
 def test_raw_reductions_write_their_lanes_only_when_merging(simd, name, written):
-    x, (_, mask) = random_values("f32", 64, 5), random_mask("f32", 6)
-    out = random_values("f32", 192, 7)
-    old = out[:64].copy()
-    simd(f"{name}_modes_f32", out, x, mask)
-    merged, zeroed, plain = bits(out).reshape(3, 64)
-    check(zeroed, plain)
-    check(merged[:written], plain[:written])
-    check(merged[written:], bits(old)[written:])
-    assert (zeroed[written:] == 0).all()
-
-
-def test_a_misaligned_load_is_a_fault(simd):
-    ub = memory("f32", 256)
-    assert [simd("faults_at", ub, offset) for offset in (0, 32, 4, 16)] == [0, 0, 1, 1]
+    """The plain ones have their oracles in test_simd_reduce.py and test_simd_edges.py."""
+    for x in (random_values("f32", 64, 5), np.resize(edge_values("f32"), 64), np.full(64, -0.0, np.float32)):
+        for on in [*edge_masks("f32"), random_mask("f32", 6)[0]]:
+            out = random_values("f32", 192, 7)
+            old = out[:64].copy()
+            simd(f"{name}_modes_f32", out, x, mask_of(on, 4))
+            merged, zeroed, plain = bits(out).reshape(3, 64)
+            check(zeroed, plain)
+            check(merged[:written], plain[:written])
+            check(merged[written:], bits(old)[written:])
+            assert (zeroed[written:] == 0).all()
 
 
 @pytest.mark.parametrize("suffix", WIDTHS)
 def test_a_masked_store_touches_active_lanes_only(simd, suffix):
     n = lanes(suffix)
     x = random_values(suffix, n, 2)
-    for on in (np.ones(n, bool), np.zeros(n, bool), np.arange(n) < 3, np.arange(n) % 5 == 1, np.arange(n) >= n - 1):
+    for on in edge_masks(suffix):
         ub = memory(suffix, 3 * n)
         before = ub.copy()
         simd(f"asc_storealign_{suffix}", ub, x, n, mask_of(on, 256 // n))
@@ -202,7 +261,7 @@ def test_a_masked_store_may_end_where_memory_ends(simd):
 def test_packing_stores_keep_the_low_part_of_active_lanes(simd, name, wide, narrow):
     n = lanes(wide)
     x = random_values(wide, n, 3)
-    for on in (np.ones(n, bool), np.arange(n) < 5, np.arange(n) % 2 == 1):
+    for on in edge_masks(wide):
         ub = aligned(512)
         ub[:] = 0xA5
         simd(name, ub, x, 32, mask_of(on, 256 // n))
@@ -213,6 +272,7 @@ def test_packing_stores_keep_the_low_part_of_active_lanes(simd, name, wide, narr
         assert (ub[:start] == 0xA5).all() and (ub[start + size :] == 0xA5).all()
 
 
+@edges("values bounds", "asc_storealign_1st")
 @pytest.mark.parametrize("suffix", WIDTHS)
 def test_the_first_lane_store_needs_no_alignment(simd, suffix):
     x = random_values(suffix, lanes(suffix), 4)
@@ -222,18 +282,34 @@ def test_the_first_lane_store_needs_no_alignment(simd, suffix):
     check(bits(ub), bits(np.concatenate([before[:5], x[:1], before[6:]])))
 
 
-def test_block_stores_scatter_32_byte_blocks_and_advance(simd):
+@edges("lanes strides", "asc_storealign asc_storealign_postupdate")
+@pytest.mark.parametrize("block_stride, repeat_stride", [(5, 3), (1, 0), (0, 65535), (40, 1)])
+def test_block_stores_scatter_32_byte_blocks_and_advance(simd, block_stride, repeat_stride):
     x = random_values("bf16", 128, 5)
-    on = np.arange(128) < 100
-    ub = aligned(32 * 64, fill=0xA5)
-    ub[:] = 0xA5
-    moved = simd("storealign_blocks_bf16", ub, x, 5, 3, mask_of(on, 2))
-    assert moved == 3 * 16
-    table = ub.reshape(-1, 32)
-    for block in range(8):
-        want = np.where(on[block * 16 :][:16], bits(x[block * 16 :][:16]), 0xA5A5)
-        assert (table[block * 5].view(np.uint16) == want).all()
-    assert (np.delete(table, np.arange(8) * 5, axis=0) == 0xA5).all()
+    for on in [np.arange(128) < 100, *edge_masks("bf16")]:
+        ub = aligned(32 * 320, fill=0xA5)
+        ub[:] = 0xA5
+        assert simd("storealign_blocks_bf16", ub, x, block_stride, repeat_stride, mask_of(on, 2)) == repeat_stride * 16
+        want = np.full((320, 16), 0xA5A5, np.uint16)
+        for block in range(8):         # without a stride the last active one stays
+            want[block * block_stride][on[block * 16 :][:16]] = bits(x[block * 16 :][:16])[on[block * 16 :][:16]]
+        assert (ub.reshape(-1, 32).view(np.uint16) == want).all()
+
+
+@edges("lanes indices", "asc_{gather,scatter}")
+@pytest.mark.parametrize("suffix, index_type", [("f32", np.uint32), ("f16", np.uint16)])
+def test_gather_and_scatter_of_the_same_and_the_last_element(simd, suffix, index_type):
+    n = lanes(suffix)
+    for index in (np.zeros(n, index_type), np.arange(n).astype(index_type)[::-1].copy(), np.full(n, 599, index_type), (np.arange(n) // 3).astype(index_type)):
+        for on in edge_masks(suffix):
+            ub, x, got = memory(suffix, 600), random_values(suffix, n, 8), empty(suffix)
+            far, want = np.where(on, index, np.iinfo(index_type).max).astype(index_type), ub.copy()
+            simd(f"asc_gather_{suffix}", got, ub, far, mask_of(on, 256 // n))
+            check(bits(got), np.where(on, bits(ub[index]), 0).astype(bits(got).dtype))
+            for lane in np.flatnonzero(on):         # of equal indices the highest lane stays
+                want[index[lane]] = x[lane]
+            simd(f"asc_scatter_{suffix}", ub, x, far, mask_of(on, 256 // n))
+            check(bits(ub), bits(want))
 
 
 @pytest.mark.parametrize("suffix, index_type", [("f32", np.uint32), ("f16", np.uint16)])
@@ -260,11 +336,13 @@ def test_gathered_bytes_widen(simd):
     check(got, ub[index].astype(np.int16))
 
 
+@edges("indices", "asc_gather")
 @pytest.mark.parametrize("suffix, index_type", [("f32", np.uint32), ("bf16", np.uint16), ("u8", np.uint8)])
 def test_register_gather_permutes_lanes(simd, suffix, index_type):
     n = lanes(suffix)
     x = random_values(suffix, n, 10)
     index = np.random.default_rng(11).integers(0, np.iinfo(index_type).max, n, endpoint=True).astype(index_type)
+    index[:6] = 0, n - 1, n % 256, n - 1, np.iinfo(index_type).max, 0
     got = empty(suffix)
     simd(f"asc_gather_lanes_{suffix}", got, x, index)
     check(bits(got), bits(x[index.astype(int) % n]))
@@ -295,6 +373,7 @@ def test_ramps_count_lanes(simd, suffix):
         check(got, want.astype(DTYPES[suffix]) if suffix in INTS else want.astype(np.float32).astype(DTYPES[suffix]))
 
 
+@edges("values", "asc_intlv asc_deintlv")
 @pytest.mark.parametrize("suffix", ALL)
 def test_interleave_and_back(simd, suffix):
     n = lanes(suffix)
@@ -310,9 +389,10 @@ def test_interleave_and_back(simd, suffix):
     check(bits(odd), bits(b))
 
 
+@edges("values", "asc_pack_to_{low,high}")
 @pytest.mark.parametrize("wide, narrow", [("u32", "u16"), ("u16", "u8")])
 def test_pack_keeps_low_halves_in_one_half_of_the_register(simd, wide, narrow):
-    x = random_values(wide, lanes(wide), 16)
+    x = np.resize(np.concatenate([edge_values(wide), random_values(wide, 20, 16)]), lanes(wide))
     zeros = np.zeros(lanes(wide), DTYPES[narrow])
     for where, parts in (("low", (x.astype(DTYPES[narrow]), zeros)), ("high", (zeros, x.astype(DTYPES[narrow])))):
         got = empty(narrow)
@@ -320,9 +400,10 @@ def test_pack_keeps_low_halves_in_one_half_of_the_register(simd, wide, narrow):
         check(got, np.concatenate(parts))
 
 
+@edges("values", "asc_unpack_{lower,upper}")
 @pytest.mark.parametrize("name, narrow, wide", [("lower", "u16", "u32"), ("upper", "u16", "u32"), ("lower", "s8", "s16"), ("upper", "s16", "s32")])
 def test_unpack_widens_half_a_register(simd, name, narrow, wide):
-    x = random_values(narrow, lanes(narrow), 17)
+    x = np.resize(np.concatenate([edge_values(narrow), random_values(narrow, 40, 17)]), lanes(narrow))
     half = x[: lanes(wide)] if name == "lower" else x[lanes(wide) :]
     got = empty(wide)
     simd(f"asc_unpack_{name}_{narrow}_{wide}", got, x)

@@ -17,6 +17,7 @@ from ascend_sim import _C, jit
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import aarch64
+from support.edges import edges
 from support.simd import DTYPES, edge_values, random_values, same
 
 SOURCE = Path(__file__).with_name("simt_kernels.cpp")
@@ -57,6 +58,7 @@ def values(suffix, count, seed):
 
 # ---- indices and barriers -----------------------------------------------------------------------------------------------
 
+@edges("bounds", "asc_vf_call")
 @pytest.mark.parametrize("x, y, z", [(1, 1, 1), (7, 1, 1), (32, 4, 2), (5, 3, 11), (1, 1, 64), (1, 2048, 1), (2048, 1, 1)])
 def test_each_thread_has_its_indices(kernels, x, y, z):
     out = torch.full((2, x * y * z, 8), -1, dtype=torch.int32).npu()
@@ -68,6 +70,7 @@ def test_each_thread_has_its_indices(kernels, x, y, z):
         np.testing.assert_array_equal(out[block].cpu().numpy(), expected)
 
 
+@edges("lanes", "asc_syncthreads")
 @pytest.mark.parametrize("threads", THREADS)
 def test_all_threads_meet_at_a_barrier(kernels, threads):
     x = torch.randint(-1000, 1000, (threads,), dtype=torch.int32, generator=torch.Generator().manual_seed(1))
@@ -100,6 +103,7 @@ def shuffled(x, argument, kind, width):
     return out
 
 
+@edges("values lanes indices", "asc_shfl{,_up,_down,_xor}")
 @pytest.mark.parametrize("suffix", ["f32", "f16", "bf16", "s32", "u32", "s64"])
 @pytest.mark.parametrize("kind", range(4), ids=["asc_shfl", "asc_shfl_up", "asc_shfl_down", "asc_shfl_xor"])
 def test_shuffle(kernels, suffix, kind):
@@ -120,6 +124,7 @@ def tree(x, combine, identity):
     return lanes[0]
 
 
+@edges("values lanes", "asc_reduce_{add,max,min}")
 @pytest.mark.parametrize("suffix", ["f32", "f16", "bf16", "s32", "u32", "s64"])
 @pytest.mark.parametrize("kind", range(3), ids=["asc_reduce_add", "asc_reduce_max", "asc_reduce_min"])
 def test_reduction_of_a_warp(kernels, suffix, kind):
@@ -151,6 +156,7 @@ def test_reduction_of_a_warp(kernels, suffix, kind):
         assert same(back(out, dtype), expected).all(), threads
 
 
+@edges("values lanes", "asc_{ballot,any,all,activemask}")
 @pytest.mark.parametrize("threads", [1, 32, 45, 2048])
 def test_votes(kernels, threads):
     for probability in (0.0, 0.5, 1.0):
@@ -178,6 +184,35 @@ def test_threads_that_diverge_exchange_with_those_in_the_same_place(kernels, thr
             # the lane that is read must be in the same branch: odd lanes read 2, which is even, and even ones 1, which is odd
             i, sum(1 << t % 32 for t in live)]
         assert got[i][:4] == expected[:4] and got[i][4:] == [v if v < 2**31 else v - 2**32 for v in expected[4:]], (i, first)
+
+
+@edges("values lanes", "asc_reduce_{add,max,min} asc_{ballot,any,all,activemask,syncwarp} asc_shfl{,_up,_down,_xor}")
+@pytest.mark.parametrize("suffix", ["f32", "s32"])
+@pytest.mark.parametrize("mask", [1, 1 << 31, 1 << 7 | 1, 0x55555555, 0x7fffffff, 0xffffffff, 0x80000001, 0])
+def test_only_the_lanes_that_are_there_take_part(kernels, suffix, mask):
+    """Lanes that have returned hold NaN, or the least integer, and are neither read nor counted."""
+    dtype = np.dtype(DTYPES[suffix])
+    for threads, pattern in ((32, [0.0, -0.0]), (33, [1, -1, 2]), (96, list(edge_values(suffix))), (64, [0]), (64, [7])):
+        x = np.resize(np.array(pattern, dtype), threads)
+        lane = np.arange(threads) % 32
+        on = (mask >> lane & 1).astype(bool)
+        x = np.where(on, x, np.array(np.nan if suffix == "f32" else np.iinfo(dtype).min).astype(dtype))
+        values, votes = npu(np.full((threads, 6), 99, dtype)), npu(np.full((threads, 5), 99, np.uint32))
+        kernels[f"chosen_{suffix}"][1](npu(x), values, votes, threads, mask)
+        want, want_votes = np.full((threads, 6), 99, dtype), np.full((threads, 5), 99, np.uint32)
+        for i in np.flatnonzero(on):
+            first = i // 32 * 32
+            part = {int(t): x[t] for t in range(first, min(first + 32, threads)) if on[t]}
+            with np.errstate(all="ignore"):
+                want[i, 0] = tree([part.get(first + lane, dtype.type(0)) for lane in range(32)], lambda a, b: a + b, dtype.type(0))
+            order = sorted(part.values(), key=lambda v: (float(v), not np.signbit(v)))
+            nan = [v for v in part.values() if v != v]
+            want[i, 1:3] = (nan or order)[-1], (nan or order)[0]
+            want[i, 3:] = [part.get(t, x[i]) if first <= t < first + 32 else x[i] for t in (first + 31, int(i) - 1, int(i) + 1)]
+            ballot = sum(1 << t % 32 for t, v in part.items() if v != 0)
+            want_votes[i] = [ballot, ballot != 0, all(v != 0 for v in part.values()), sum(1 << t % 32 for t in part), i ^ 1 if int(i) ^ 1 in part else i]
+        assert same(back(values, dtype), want).all(), (threads, pattern)
+        assert (back(votes, np.uint32) == want_votes).all(), (threads, pattern)
 
 
 # ---- atomics ------------------------------------------------------------------------------------------------------------
@@ -225,6 +260,40 @@ def test_atomics_of_one_core_are_the_updates_in_the_order_of_its_threads(kernels
         assert same(back(old, dtype), before).all() and same(back(target, dtype), now).all(), kind
 
 
+@edges("values", "asc_atomic_{add,sub,max,min,exch,and,or,xor,inc,dec,cas}")
+@pytest.mark.parametrize("suffix", ["f32", "f16", "bf16", "s32", "u32", "s64", "u64"])
+@pytest.mark.parametrize("memory", ["ub", "gm"])
+def test_atomics_of_every_two_edge_values(kernels, suffix, memory):
+    """A target a pair, so that each is updated once."""
+    dtype = np.dtype(DTYPES[suffix])
+    edge = edge_values(suffix)
+    there, x = np.repeat(edge, len(edge)), np.tile(edge, len(edge))
+    for number, kind in enumerate(KINDS):
+        if number > 4 and suffix in ("f32", "f16", "bf16"):
+            break
+        target, old = npu(there), npu(np.zeros_like(x))
+        kernels[f"atomic_{memory}_{suffix}"][1](target, npu(x), old, len(x), number, len(x))
+        want = np.array([atomic(kind, a, b, i, dtype) for i, (a, b) in enumerate(zip(there, x))], dtype)
+        wrong = ~same(back(target, dtype), want)
+        assert not wrong.any() and same(back(old, dtype), there).all(), (kind, there[wrong][:3], x[wrong][:3], back(target, dtype)[wrong][:3])
+
+
+@edges("bounds", "asc_atomic_{add,sub,max,min,exch,and,or,xor,inc,dec,cas}")
+@pytest.mark.parametrize("number", range(len(KINDS)), ids=KINDS)
+def test_an_atomic_needs_its_element_and_its_memory(host_kernels, number):
+    gm, ints = torch.zeros(64, dtype=torch.uint8).npu(), torch.zeros(2, dtype=torch.int32).npu()
+
+    def update(offset, in_ub):
+        host_kernels["atomic_bounds"][1](gm, ints[:1], ints[1:], offset, number, in_ub)
+    update(0, 0), update(60, 0), update(0, 1), update((256 << 10) - 4, 1)
+    for offset, in_ub in ((1, 0), (2, 0), (62, 0), (2, 1), ((256 << 10) - 2, 1)):
+        with pytest.raises(ascend_sim.LaunchError, match=f"asc_atomic_{KINDS[number]}: thread .0, 0, 0.: the address is not aligned to its element"):
+            update(offset, in_ub)
+    for offset, in_ub in ((256 << 10, 1), (-4, 1), (2**40, 0)):
+        with pytest.raises(ascend_sim.LaunchError, match="thread .0, 0, 0.: "):
+            update(offset, in_ub)
+
+
 @pytest.mark.parametrize("suffix", ["s32", "f32"])
 def test_atomics_of_many_cores_lose_nothing(kernels, suffix):
     blocks, threads = 64, 256
@@ -262,6 +331,46 @@ def test_scalar_mathematics_is_within_two_units(kernels, suffix):
         assert ok.all(), (row, x[~ok][:3], got[~ok][:3], exact[~ok][:3])
 
 
+def test_arc_tangents_of_every_two_edge_values(kernels):
+    edge = np.concatenate([edge_values("f32"), np.array([1e-30, -1e30, 65504], np.float32)])
+    y, x = np.repeat(edge, len(edge)), np.tile(edge, len(edge))
+    wide, narrow = npu(np.zeros_like(x)), npu(np.zeros_like(x))
+    kernels["atan2_pairs"][1](npu(y), npu(x), wide, narrow, len(x))
+    with np.errstate(over="ignore"):
+        halves = y.astype(np.float16), x.astype(np.float16)
+    for got, (v, u), dtype in ((back(wide, np.float32), (y, x), np.float32), (back(narrow, np.float32), halves, np.float16)):
+        with np.errstate(all="ignore"):
+            exact = np.arctan2(v.astype(np.float64), u.astype(np.float64))
+            rounded = exact.astype(dtype)
+            unit = np.abs(np.spacing(np.where(np.isfinite(rounded), rounded, 1).astype(dtype))).astype(np.float64)
+            near = (np.abs(got.astype(np.float64) - exact) <= 2 * unit) & (np.signbit(got) == np.signbit(exact))
+        ok = near | (np.isnan(got) & np.isnan(exact))
+        assert ok.all(), (v[~ok][:3], u[~ok][:3], got[~ok][:3], exact[~ok][:3])
+
+
+def test_casts_of_pairs(kernels):
+    """fp8 casts of SIMT code keep NaN; saturating ones give the largest value for what overflows."""
+    x = np.concatenate([edge_values("f32"), np.array([448, 464, 464.0001, 480, -500, 57344, 61440, 61439, -65520, 65519, 2.0**-9, 2.0**-10, 3 * 2.0**-10, 2.0**-17, 1.0625,
+                                                      1.1875, 1 + 2.0**-8, 1 + 3 * 2.0**-8, 1 + 2.0**-11, 3e38], np.float32), random_values("f32", 61, 3)])
+    n = len(x)
+    codes, again = npu(np.zeros((7, n), np.uint32)), npu(np.zeros((14, n), np.float32))
+    kernels["casts"][1](npu(x), codes, again, n)
+    codes, again = back(codes, np.uint32), back(again, np.float32)
+    rows = [np.float16, ml_dtypes.bfloat16, *[ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2] * 2]
+    for row, dtype in enumerate(rows):
+        with np.errstate(all="ignore"):
+            top = np.float32(ml_dtypes.finfo(dtype).max)
+            want = (x.clip(-top, top) if row >= 4 else x).astype(dtype)
+        bits, size = 8 * np.dtype(dtype).itemsize, np.dtype(dtype).itemsize
+        for half, values in enumerate((want, want[::-1])):
+            got = (codes[row] >> bits * half & (1 << bits) - 1).astype(f"u{size}").view(dtype)
+            assert same(got, np.ascontiguousarray(values)).all(), (row, half, x[~same(got, np.ascontiguousarray(values))][:3])
+            assert same(again[2 * row + half], np.ascontiguousarray(values).astype(np.float32)).all(), (row, half)
+    with np.errstate(all="ignore"):
+        assert same((codes[6] & 0xffff).astype(np.uint16).view(np.float16), x.astype(np.float16)).all()
+        assert same(again[13], x.astype(ml_dtypes.bfloat16).astype(np.float32)).all()
+
+
 def test_threads_print(host_kernels, capfd):
     host_kernels["printing"][1](5)
     assert capfd.readouterr().out == "thread 1 of 5 in block 0\nthread 3 of 5 in block 0\n"
@@ -276,6 +385,25 @@ def test_scalar_loads_and_stores_of_global_memory(host_kernels, element):
     assert out.cpu().equal(x)
     record = next(r for r in p.records if r.name == "scalars")
     assert record.simulated_us * 1650 > 64 // element * 100                 # a round trip each
+
+
+@edges("values bounds", "asc_{load,store}_dev")
+@pytest.mark.parametrize("element", [1, 2, 4, 8])
+def test_scalar_access_to_the_last_element_and_beside_it(host_kernels, element):
+    for pattern in (0, 0x7f, 0x80, 0xff):
+        x, out = torch.full((64,), pattern, dtype=torch.uint8), torch.zeros(64, dtype=torch.uint8).npu()
+        host_kernels["scalars"][1](x.npu(), out, element, 64)
+        assert out.cpu().equal(x)
+    gm = torch.zeros(512, dtype=torch.uint8).npu()
+    for store, name in ((0, "asc_load_dev: source"), (1, "asc_store_dev: destination")):
+        host_kernels["scalar_at"][1](gm, element, 512 - element, store)
+        for offset in (512, -(2**45), 2**50):
+            with pytest.raises(ascend_sim.LaunchError, match=f"S: {name}: global memory 0x"):
+                host_kernels["scalar_at"][1](gm, element, offset, store)
+        if element > 1:
+            with pytest.raises(ascend_sim.LaunchError, match=f"{name.split(':')[0]}: global memory 0x.* is not {element}-byte aligned"):
+                host_kernels["scalar_at"][1](gm, element, 1, store)
+    assert gm.cpu().tolist() == [0] * (512 - element) + [1] + [0] * (element - 1)
 
 
 # ---- cost ---------------------------------------------------------------------------------------------------------------
@@ -332,6 +460,7 @@ def test_a_fault_names_thread_and_line_and_the_device_goes_on(host_kernels, inde
     test_all_threads_meet_at_a_barrier(host_kernels, 100)
 
 
+@edges("bounds", "asc_vf_call")
 @pytest.mark.parametrize("name, arguments, says", [
     ("stack", (True,), "local variables need more than the 64 KiB of this thread's stack"),
     ("nested", (), "a SIMT function cannot start another one"),

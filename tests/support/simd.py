@@ -8,7 +8,7 @@ import numpy as np
 
 DTYPES = {
     "f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16, "e4m3": ml_dtypes.float8_e4m3fn, "e5m2": ml_dtypes.float8_e5m2,
-    "s64": np.int64, "s32": np.int32, "u32": np.uint32, "s16": np.int16, "u16": np.uint16, "s8": np.int8, "u8": np.uint8,
+    "e8m0": ml_dtypes.float8_e8m0fnu, "s64": np.int64, "u64": np.uint64, "s32": np.int32, "u32": np.uint32, "s16": np.int16, "u16": np.uint16, "s8": np.int8, "u8": np.uint8,
 }
 FLOATS, INTS = ("f32", "f16", "bf16"), ("s32", "u32", "s16", "u16", "s8", "u8")
 UINT = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
@@ -70,6 +70,12 @@ def full_mask():
 def random_mask(suffix, seed):
     on = np.random.default_rng(seed).integers(0, 2, lanes(suffix)).astype(bool)
     return on, mask_of(on, 256 // lanes(suffix))
+
+
+def edge_masks(suffix):
+    """Which lanes are on: none, the first, the last, a tail, every third, all."""
+    lane, n = np.arange(lanes(suffix)), lanes(suffix)
+    return [lane < 0, lane == 0, lane == n - 1, lane < n - 3, lane % 3 == 1, lane >= 0]
 
 
 def edge_values(suffix):
