@@ -25,7 +25,7 @@ def gradients(function, inputs, *out_grads):
     return torch.autograd.grad(outputs, inputs, [g.cpu().double().view(o.shape) for g, o in zip(out_grads, outputs)])
 
 
-@pytest.mark.parametrize("streams, hidden", [(4, 512), (2, 1280), (8, 7168)])
+@pytest.mark.parametrize("streams, hidden", [(4, 2560), (2, 1280), (8, 7168)])
 def test_expand(tk, equal, streams, hidden):
     x, o = torch.randn(N, hidden).bfloat16().npu(), unwritten(N, streams, hidden, dtype=torch.bfloat16)
     tk.mhc.expand_to_mhc_fwd(x, o)
@@ -102,7 +102,7 @@ def test_pre_split_mixes(tk):
         close(got, want, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("hidden", [512, 7680])
+@pytest.mark.parametrize("hidden", [1280, 2560, 7680])
 def test_pre_apply_mix(tk, hidden):
     """Of 7680 columns a core takes a part at a time."""
     x, mix = torch.randn(N, M, hidden).bfloat16().npu(), torch.rand(N, M).npu()
@@ -167,7 +167,7 @@ def test_reduce_partials_and_rmsnorm(tk):
     close(sqrsum_grad, want[1], rtol=1e-4, atol=1e-7)
 
 
-@pytest.mark.parametrize("tokens, hidden", [(70, 512), (509, 512), (21, 4160)])
+@pytest.mark.parametrize("tokens, hidden", [(1021, 512), (509, 512), (21, 4160)])
 def test_pre_big_fuse_is_the_composition(tk, equal, tokens, hidden):
     mul, sqrsum = torch.randn(1, tokens, 24).npu(), (torch.rand(1, tokens) * M * hidden).npu()
     scale, base, residual = torch.randn(3).npu(), torch.randn(24).npu(), torch.randn(tokens, M, hidden).bfloat16().npu()
@@ -187,20 +187,20 @@ def test_pre_big_fuse_is_the_composition(tk, equal, tokens, hidden):
     equal(layer_input, want_input)
 
 
-@pytest.mark.parametrize("layers, posts", [(1, 1), (3, 2), (3, 3), (10, 9)])
-def test_multilayer_recompute_is_the_composition(tk, equal, layers, posts):
-    residual = torch.randn(1, N, M, H).bfloat16().npu()
+@pytest.mark.parametrize("layers, posts, hidden", [(1, 1, 2560), (3, 2, 4096), (3, 3, 7168), (10, 9, 8192), (10, 10, 2560)])
+def test_multilayer_recompute_is_the_composition(tk, equal, layers, posts, hidden):
+    residual = torch.randn(1, N, M, hidden).bfloat16().npu()
     pre = [torch.rand(1, N, M, 1).npu() for _ in range(layers)]
-    outputs = [torch.randn(1, N, H).bfloat16().npu() for _ in range(posts)]
+    outputs = [torch.randn(1, N, hidden).bfloat16().npu() for _ in range(posts)]
     post, comb = ([torch.rand(1, N, M, last).npu() for _ in range(posts)] for last in (1, M))
-    inputs = [unwritten(1, N, H, dtype=torch.bfloat16) for _ in range(layers)]
-    residuals = [unwritten(1, N, M, H, dtype=torch.bfloat16) for _ in range(posts)]
+    inputs = [unwritten(1, N, hidden, dtype=torch.bfloat16) for _ in range(layers)]
+    residuals = [unwritten(1, N, M, hidden, dtype=torch.bfloat16) for _ in range(posts)]
     tk.mhc.mhc_multilayer_recompute(residual, pre, outputs, post, comb, inputs, residuals)
     current = residual
     for layer in range(layers):
-        want = unwritten(N, H, dtype=torch.bfloat16)
-        tk.mhc.mhc_pre_apply_mix_fwd(current.view(N, M, H), pre[layer].view(N, M), want)
-        equal(inputs[layer].view(N, H), want)
+        want = unwritten(N, hidden, dtype=torch.bfloat16)
+        tk.mhc.mhc_pre_apply_mix_fwd(current.view(N, M, hidden), pre[layer].view(N, M), want)
+        equal(inputs[layer].view(N, hidden), want)
         if layer < posts:
             current = tk.mhc.mhc_post_fwd(outputs[layer], current, post[layer], comb[layer])
             equal(residuals[layer], current)

@@ -52,6 +52,19 @@ def test_moe_topk_gate_forward(tk):
     torch.testing.assert_close(weight.cpu(), torch.tensor([1.5 / topk] * topk + [1.0] * shared).expand(33, -1))
 
 
+@pytest.mark.parametrize("experts", [16, 32, 36, 64, 96, 108, 128, 144])
+def test_moe_topk_gate_forward_with_as_many_experts(tk, experts):
+    """The other numbers that the wheel is tested with, 72 being in the next test. No option but bias: lowering one kernel takes TileLang 20 s, and each option more."""
+    topk, shared = 6, 2
+    logits, bias = far_apart(131, experts), torch.randint(0, 2, (experts,)) * 8.0
+    logits[130], bias[:3] = 0, 8.0                      # a tie among all, and among three
+    given = (topk, True, shared, 1.5, 3, "sqrtsoftplus")
+    index, weight = tk.moe.moe_topk_gate_forward(logits.npu(), *given, bias=bias.npu())
+    want_index, want_weight = tk.torch.topk.moe_topk_gate_forward(logits, *given, bias=bias)
+    assert torch.equal(index.cpu(), want_index)
+    torch.testing.assert_close(weight.cpu(), want_weight)
+
+
 def drawn(token, rank, slots, experts):
     """What a forced random token gets: one Philox block a lane; distinct experts by shifting later draws past earlier ones."""
     words = philox.words(rank, 0, token * 32 + np.arange(32))

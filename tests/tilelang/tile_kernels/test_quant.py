@@ -27,13 +27,14 @@ def same_quantised(tk, equal, got, want, hidden, per=32, packed=False):
 
 
 # Branches of the kernels: 8 or 4 bits; scales as they come, rounded, packed; values kept in bf16 (packed, hidden % 256 == 0) or fp32.
+# Here and below the sizes of rows are those that the wheel is tested with: 128 to 7168 between the cases of a function, for casts 16384 and 65536 too.
 @pytest.mark.parametrize("fmt, dtype, config, hidden", [
-    ("e4m3", torch.bfloat16, PLAIN, 384), ("e4m3", torch.float32, PACKED, 384), ("e2m1", torch.bfloat16, ROUNDED, 384),
-    ("e4m3", torch.bfloat16, PACKED, 512), ("e2m1", torch.float32, PLAIN, 128), ("e2m1", torch.bfloat16, PACKED, 256),
-    ("e4m3", torch.float32, ROUNDED, 128),
+    ("e4m3", torch.bfloat16, PLAIN, 384), ("e4m3", torch.float32, PACKED, 3072), ("e2m1", torch.bfloat16, ROUNDED, 768),
+    ("e4m3", torch.bfloat16, PACKED, 7168), ("e2m1", torch.float32, PLAIN, 128), ("e2m1", torch.bfloat16, PACKED, 65536),
+    ("e4m3", torch.float32, ROUNDED, 16384),
 ])
 def test_per_token_cast(tk, equal, fmt, dtype, config, hidden):
-    for rows in (129, 1, 0):
+    for rows in (129 if hidden < 8192 else 34, 1, 0):
         x = values(rows, hidden, dtype)
         got = tk.quant.per_token_cast(x, fmt, 32, **options(config))
         want = tk.torch.cast(x, fmt, (1, 32), **options(config))
@@ -52,14 +53,15 @@ def test_per_token_cast_of_rows_apart_and_any_magnitude(tk, equal):
     assert got[0].data_ptr() == out[0].data_ptr() and got[1].data_ptr() == out[1].data_ptr()
 
 
-@pytest.mark.parametrize("in_fmt, in_config, fmt, config", [
-    ("e4m3", ROUNDED, "e2m1", ROUNDED), ("e2m1", PACKED, "e4m3", PACKED), ("e4m3", (False, True, True), "e4m3", (False, True, True)), ("e2m1", PLAIN, "e4m3", PLAIN),
+@pytest.mark.parametrize("in_fmt, in_config, fmt, config, hidden", [
+    ("e4m3", ROUNDED, "e2m1", ROUNDED, 768), ("e2m1", PACKED, "e4m3", PACKED, 2560), ("e4m3", (False, True, True), "e4m3", (False, True, True), 6144),
+    ("e2m1", PLAIN, "e4m3", PLAIN, 256),
 ])
-def test_per_token_cast_of_quantised_input(tk, equal, in_fmt, in_config, fmt, config):
-    x = tk.torch.cast(values(128, 256), in_fmt, (32, 32), **options(in_config))
+def test_per_token_cast_of_quantised_input(tk, equal, in_fmt, in_config, fmt, config, hidden):
+    x = tk.torch.cast(values(128, hidden), in_fmt, (32, 32), **options(in_config))
     got = tk.quant.per_token_cast(x, fmt, 32, x_block_size=(32, 32), **options(config))
     want = tk.torch.cast(x, fmt, (1, 32), x_block_size=(32, 32), **options(config))
-    same_quantised(tk, equal, got, want, 256, packed=config[2])
+    same_quantised(tk, equal, got, want, hidden, packed=config[2])
 
 
 @pytest.mark.parametrize("fmt, dtype, sf_config, cast_config", [("e4m3", torch.bfloat16, ROUNDED, ROUNDED), ("e2m1", torch.float32, PACKED, PLAIN)])
@@ -91,15 +93,16 @@ def test_what_the_wheel_has_for_cuda_alone_is_refused_by_it(tk):
             refused()
 
 
-@pytest.mark.parametrize("fmt, dtype, config", [
-    ("e4m3", torch.bfloat16, ROUNDED), ("e2m1", torch.float32, PACKED), ("e4m3", torch.float32, PLAIN), ("e2m1", torch.bfloat16, ROUNDED), ("e4m3", torch.bfloat16, PACKED),
+@pytest.mark.parametrize("fmt, dtype, config, hidden", [
+    ("e4m3", torch.bfloat16, ROUNDED, 384), ("e2m1", torch.float32, PACKED, 2048), ("e4m3", torch.float32, PLAIN, 128), ("e2m1", torch.bfloat16, ROUNDED, 7168),
+    ("e4m3", torch.bfloat16, PACKED, 768),
 ])
-def test_per_block_cast(tk, equal, fmt, dtype, config):
+def test_per_block_cast(tk, equal, fmt, dtype, config, hidden):
     for rows in (256, 0):
-        x = values(rows, 256, dtype)
+        x = values(rows, hidden, dtype)
         got = tk.quant.per_block_cast(x, fmt, (32, 32), **options(config))
         want = tk.torch.cast(x, fmt, (32, 32), **options(config))
-        same_quantised(tk, equal, got, want, 256, packed=config[2])
+        same_quantised(tk, equal, got, want, hidden, packed=config[2])
     tk.testing.numeric.check_bias(tk.torch.cast_back(tk.torch.cast(values(256, 256, dtype), fmt, (32, 32), round_sf=True), "fp32", (32, 32)).cpu(),
                                   torch.zeros(256, 256))
 
@@ -111,19 +114,19 @@ def test_per_block_scales_alone_and_given_scales(tk, equal):
     equal(tk.quant.per_block_cast_with_precomputed_sf(x, "e4m3", (32, 32), scales, round_sf=True), data)
 
 
-@pytest.mark.parametrize("rounded, packed", [(True, False), (True, True), (False, False)])
-def test_per_channel_cast(tk, equal, rounded, packed):
-    x = values(256, 256)
+@pytest.mark.parametrize("rounded, packed, hidden", [(True, False, 384), (True, True, 4096), (False, False, 128)])
+def test_per_channel_cast(tk, equal, rounded, packed, hidden):
+    x = values(256, hidden)
     got = tk.quant.per_channel_cast(x, "e4m3", 32, round_sf=rounded, use_packed_ue8m0=packed)
     want = tk.torch.cast(x, "e4m3", (32, 1), round_sf=rounded, use_packed_ue8m0=packed)
     equal(got[0], want[0])
     equal(got[1], want[1])
 
 
-@pytest.mark.parametrize("in_config, rounded, packed", [(ROUNDED, True, False), (PACKED, True, True), (PACKED, False, False)])
-def test_per_channel_cast_of_quantised_input(tk, equal, in_config, rounded, packed):
+@pytest.mark.parametrize("in_config, rounded, packed, hidden", [(ROUNDED, True, False, 768), (PACKED, True, True, 2560), (PACKED, False, False, 256)])
+def test_per_channel_cast_of_quantised_input(tk, equal, in_config, rounded, packed, hidden):
     """Where the scales of the input are column-major they are those of the first half of more rows."""
-    x = tk.torch.cast(values(256, 256), "e4m3", (1, 32), **options(in_config))
+    x = tk.torch.cast(values(256, hidden), "e4m3", (1, 32), **options(in_config))
     x = x[0][:128], x[1][:128]
     got = tk.quant.per_channel_cast(x, "e4m3", 32, round_sf=rounded, num_per_channels=32, use_packed_ue8m0=packed)
     want = tk.torch.cast(x, "e4m3", (32, 1), x_block_size=(1, 32), round_sf=rounded, use_packed_ue8m0=packed)
@@ -131,12 +134,12 @@ def test_per_channel_cast_of_quantised_input(tk, equal, in_config, rounded, pack
     equal(got[1], want[1])
 
 
-@pytest.mark.parametrize("fmt, block, config, out", [
-    ("e4m3", (1, 32), ROUNDED, "bf16"), ("e2m1", (1, 32), PLAIN, "fp32"), ("e4m3", (32, 32), ROUNDED, "fp32"), ("e2m1", (1, 32), (False, True, True), "bf16"),
-    ("e4m3", (1, 32), PACKED, "bf16"), ("e2m1", (32, 32), PACKED, "bf16"), ("e4m3", (32, 1), (False, True, True), "fp32"), ("e2m1", (32, 1), PLAIN, "bf16"),
+@pytest.mark.parametrize("fmt, block, config, out, hidden", [
+    ("e4m3", (1, 32), ROUNDED, "bf16", 192), ("e2m1", (1, 32), PLAIN, "fp32", 384), ("e4m3", (32, 32), ROUNDED, "fp32", 2048), ("e2m1", (1, 32), (False, True, True), "bf16", 7168),
+    ("e4m3", (1, 32), PACKED, "bf16", 3072), ("e2m1", (32, 32), PACKED, "bf16", 768), ("e4m3", (32, 1), (False, True, True), "fp32", 128), ("e2m1", (32, 1), PLAIN, "bf16", 4096),
 ])
-def test_cast_back(tk, equal, fmt, block, config, out):
-    x = values(160, 256)
+def test_cast_back(tk, equal, fmt, block, config, out, hidden):
+    x = values(160, hidden)
     quantised = tk.torch.cast(x, fmt, block, **options(config))
     got = tk.quant.cast_back(quantised, out, block) if block[0] > 1 else tk.quant.per_token_cast_back(quantised, out, 32)
     equal(got, tk.torch.cast_back(quantised, out, block))
@@ -228,7 +231,7 @@ def psum_layout(alignment=128):
 
 def test_swiglu_forward(tk, equal):
     for rows in (130, 0):
-        x = torch.randn(rows, 512).bfloat16().npu()
+        x = torch.randn(rows, 2 * 2560).bfloat16().npu()
         equal(tk.quant.swiglu_forward(x, "bf16"), tk.torch.swiglu_forward(x).bfloat16())
 
 
@@ -295,8 +298,9 @@ def test_swiglu_backward_in_fp8(tk, equal):
         equal(one, other)
 
 
-def test_swiglu_backward_in_fp8_with_experts_weights_and_clamp(tk, equal):
-    psum, valid = psum_layout()
+def test_swiglu_backward_in_fp8_with_experts_weights_and_clamp(tk, equal, monkeypatch):
+    monkeypatch.setattr(tk.config, "_token_alignment", 256)
+    psum, valid = psum_layout(256)
     on_npu = valid.npu()
     x, grad, weights = torch.randn(len(valid), 512) * 2, torch.randn(len(valid), 256).bfloat16(), torch.rand(len(valid))
     x, grad, weights = (torch.where(valid.view(-1, *[1] * (t.dim() - 1)), t, 0).npu() for t in (x, grad, weights))     # as the wheel demands of padding
@@ -314,10 +318,10 @@ def test_swiglu_backward_in_fp8_with_experts_weights_and_clamp(tk, equal):
     equal(got[3], want[2].bfloat16())
 
 
-@pytest.mark.parametrize("dtype, with_residual", [(torch.bfloat16, True), (torch.float32, False)])
-def test_norm_forward(tk, equal, dtype, with_residual):
-    x, weight = torch.randn(70, 384).to(dtype).npu(), torch.randn(384).to(dtype).npu()
-    residual = torch.randn(70, 384).to(dtype).npu() if with_residual else None
+@pytest.mark.parametrize("dtype, with_residual, hidden", [(torch.bfloat16, True, 7168), (torch.float32, False, 384)])
+def test_norm_forward(tk, equal, dtype, with_residual, hidden):
+    x, weight = torch.randn(70, hidden).to(dtype).npu(), torch.randn(hidden).to(dtype).npu()
+    residual = torch.randn(70, hidden).to(dtype).npu() if with_residual else None
     out, rstd, norm_input = tk.quant.norm_forward(x, weight, 1e-6, residual=residual, with_rstd=True)
     want = tk.torch.norm_forward_ref(x, weight, 1e-6, residual=residual)
     torch.testing.assert_close(out.cpu(), want[0].cpu())
@@ -333,7 +337,7 @@ def test_norm_forward_of_rows_apart_without_weight(tk, equal):
     assert norm_input is x
 
 
-@pytest.mark.parametrize("shape, dtype, config", [((70, 384), torch.bfloat16, ROUNDED), ((2, 35, 384), torch.bfloat16, PACKED), ((70, 384), torch.float32, PLAIN)])
+@pytest.mark.parametrize("shape, dtype, config", [((70, 2560), torch.bfloat16, ROUNDED), ((2, 35, 384), torch.bfloat16, PACKED), ((70, 4096), torch.float32, PLAIN)])
 def test_norm_forward_and_per_token_cast_is_the_composition(tk, equal, shape, dtype, config):
     """Of norm_forward and per_token_cast; of a batch, each matrix has scales of its own."""
     x, weight = torch.randn(*shape).to(dtype).npu(), torch.randn(shape[-1]).to(dtype).npu()
@@ -351,15 +355,15 @@ def test_norm_forward_and_per_token_cast_is_the_composition(tk, equal, shape, dt
         equal(rstd, plain_rstd)
 
 
-@pytest.mark.parametrize("dtype, with_weight, with_residual, accumulates", [
-    (torch.bfloat16, True, False, False), (torch.float32, False, True, False), (torch.bfloat16, True, True, True),
+@pytest.mark.parametrize("dtype, with_weight, with_residual, accumulates, hidden", [
+    (torch.bfloat16, True, False, False, 7168), (torch.float32, False, True, False, 2048), (torch.bfloat16, True, True, True, 384),
 ])
-def test_norm_backward(tk, dtype, with_weight, with_residual, accumulates):
-    x, grad, residual = (torch.randn(70, 384).to(dtype).npu() for _ in range(3))
-    weight = torch.randn(384).to(dtype).npu() if with_weight else None
+def test_norm_backward(tk, dtype, with_weight, with_residual, accumulates, hidden):
+    x, grad, residual = (torch.randn(70, hidden).to(dtype).npu() for _ in range(3))
+    weight = torch.randn(hidden).to(dtype).npu() if with_weight else None
     residual = residual if with_residual else None
     scale = 0.5 if with_residual else 1.0
-    buffer = torch.randn(384).npu() if accumulates else None
+    buffer = torch.randn(hidden).npu() if accumulates else None
     before = buffer.clone() if accumulates else 0
     rstd = tk.torch.norm_forward_ref(x, weight, 1e-6)[1]
     x_grad, weight_grad = tk.quant.norm_backward(grad, x, weight, rstd, residual_out_grad=residual, out_scale=scale, weight_grad=buffer)
