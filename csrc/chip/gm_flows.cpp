@@ -8,22 +8,15 @@ namespace ascend {
 
 namespace {
 
-// The largest level such that everybody taking min(wish, level) fits into `capacity`; infinite if all wishes
-// fit.
-template <class Wish>
-double fair_level(size_t count, double capacity, Wish wish) {
-    double level = std::numeric_limits<double>::infinity();
+// The largest level such that everybody taking min(wish, level) fits into `capacity`, which all wishes together exceed.
+double fair_level(const std::vector<double>& wishes, double capacity) {
+    double level = capacity / static_cast<double>(wishes.size());
     for (;;) {
         double satisfied = 0;
         size_t limited = 0;
-        for (size_t i = 0; i < count; ++i) {
-            if (wish(i) < level) satisfied += wish(i);
-            else ++limited;
-        }
-        if (level == std::numeric_limits<double>::infinity()) {
-            if (satisfied <= capacity) return level;
-            level = capacity / static_cast<double>(count);
-            continue;
+        for (const double wish : wishes) {  // without branches, which nobody could predict
+            satisfied += wish < level ? wish : 0.0;
+            limited += wish < level ? 0 : 1;
         }
         // The level rises towards its fixed point: those below it leave more for the others.
         const double next = limited ? (capacity - satisfied) / static_cast<double>(limited) : level;
@@ -85,13 +78,13 @@ void GmFlows::begin(double now, const GmRequest& request) {
 }
 
 // What a flow would take if L2 and HBM had room: its own rate, scaled down where its port is shared and full.
-double GmFlows::wish(const Flow& flow) const {
+inline double GmFlows::wish(const Flow& flow) const {
     const Port& port = ports_[flow.port];
     constexpr double kRounding = 1 + 1e-9;  // `wished` is a running sum
     return port.wished <= port.rate * kRounding ? flow.own_rate : flow.own_rate * (port.rate / port.wished);
 }
 
-void GmFlows::set_rate(Flow& flow, double rate, double now) {
+inline void GmFlows::set_rate(Flow& flow, double rate, double now) {
     if (rate == flow.rate) return;  // an unchanged flow keeps its exact end
     flow.remaining = std::max(0.0, flow.remaining - flow.rate * (now - flow.settled_at));
     flow.settled_at = now;
@@ -100,36 +93,34 @@ void GmFlows::set_rate(Flow& flow, double rate, double now) {
 }
 
 void GmFlows::share(double now) {
+    const size_t count = flows_.size();
     double wished = 0, wished_hbm = 0;
-    rates_.resize(flows_.size());
-    for (size_t i = 0; i < flows_.size(); ++i) {
-        if (flows_[i].own_rate == 0) continue;
+    rates_.resize(count);
+    hbm_rates_.resize(count);
+    for (size_t i = 0; i < count; ++i) {
         rates_[i] = wish(flows_[i]);
+        hbm_rates_[i] = rates_[i] * flows_[i].hbm_share;
         wished += rates_[i];
-        wished_hbm += rates_[i] * flows_[i].hbm_share;
+        wished_hbm += hbm_rates_[i];
     }
     if (wished_hbm > hbm_rate_) {
-        const double level = fair_level(flows_.size(), hbm_rate_, [&](size_t i) {
-            return flows_[i].own_rate == 0 ? 0.0 : rates_[i] * flows_[i].hbm_share;
-        });
+        const double level = fair_level(hbm_rates_, hbm_rate_);
         wished = 0;
-        for (size_t i = 0; i < flows_.size(); ++i) {
-            if (flows_[i].own_rate == 0) continue;
+        for (size_t i = 0; i < count; ++i) {
             if (flows_[i].hbm_share > 0) rates_[i] = std::min(rates_[i], level / flows_[i].hbm_share);
             wished += rates_[i];
         }
     }
     if (wished > l2_rate_) {
-        const double level = fair_level(flows_.size(), l2_rate_, [&](size_t i) {
-            return flows_[i].own_rate == 0 ? 0.0 : rates_[i];
-        });
-        for (size_t i = 0; i < flows_.size(); ++i) rates_[i] = std::min(rates_[i], level);
+        const double level = fair_level(rates_, l2_rate_);
+        for (double& rate : rates_) rate = std::min(rate, level);
     }
-    next_end_ = kNever;
-    for (size_t i = 0; i < flows_.size(); ++i) {
+    double next_end = kNever;
+    for (size_t i = 0; i < count; ++i) {
         if (flows_[i].own_rate != 0) set_rate(flows_[i], rates_[i], now);
-        next_end_ = std::min(next_end_, flows_[i].end);
+        next_end = std::min(next_end, flows_[i].end);
     }
+    next_end_ = next_end;
 }
 
 bool GmFlows::still_waits(const Flow& flow) const {

@@ -69,7 +69,7 @@ private:
     };
     std::vector<Port> ports_;
     double next_end_ = kNever;
-    std::vector<double> rates_;
+    std::vector<double> rates_, hbm_rates_;  // of share()
 };
 
 }  // namespace ascend

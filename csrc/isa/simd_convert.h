@@ -216,12 +216,14 @@ ASC_INLINE void vcvt(ascend::isa::Register<D>& dst, const ascend::isa::Register<
             written = (VecU)active<D>(mask, i);
         } else if constexpr (sizeof(D) < sizeof(S)) {
             constexpr W kLow = static_cast<bits_t<D>>(~bits_t<D>{0});
-            out = (convert_chunk<D, S, kRound, kSaturate, W>(in) & kLow) << (8 * int(sizeof(D)) * kPart);
+            out = convert_chunk<D, S, kRound, kSaturate, W>(in) << (8 * int(sizeof(D)) * kPart);
             constexpr W kPlace = static_cast<W>(kLow << (8 * int(sizeof(D)) * kPart));
             written = on & kPlace;
         } else if constexpr (sizeof(D) > sizeof(S)) {
             constexpr W kLow = static_cast<bits_t<S>>(~bits_t<S>{0});
-            out = convert_chunk<D, S, kRound, kSaturate, W>(in >> (8 * int(sizeof(S)) * kPart) & kLow);
+            const Vec<W> code = in >> (8 * int(sizeof(S)) * kPart);
+            if constexpr (std::is_same_v<S, bfloat16_t>) out = convert_chunk<D, S, kRound, kSaturate, W>(code);
+            else out = convert_chunk<D, S, kRound, kSaturate, W>(code & kLow);
         } else {
             out = convert_chunk<D, S, kRound, kSaturate, W>(in);
         }

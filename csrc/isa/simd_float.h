@@ -24,23 +24,31 @@ ASC_INLINE VecF flush_subnormal(VecF value) {
 // continued above the format's largest one, as formats/rounding.h does. Normal results: carry into the kept bits.
 // Subnormal results: adding 2^(23 - kMantissa + 1 - kBias) leaves the code in the low bits, rounded by the host's adder.
 template <int kMantissa, int kBias>
-ASC_INLINE VecU magnitude_codes(VecU bits) {
+ASC_INLINE VecU magnitude_codes(VecU value) {
     constexpr int kCut = 23 - kMantissa;
-    const VecU value = magnitude(bits);
-    const VecU normal = ((value + ((1u << (kCut - 1)) - 1) + (value >> kCut & 1)) >> kCut) -
-                        (uint32_t(127 - kBias) << kMantissa);
+    constexpr uint32_t kAdded = (1u << (kCut - 1)) - 1 - (uint32_t(127 - kBias) << 23);
+    const VecU normal = (value + kAdded + (value >> kCut & 1)) >> kCut;
     constexpr uint32_t kMagic = uint32_t(127 + kCut + 1 - kBias) << 23;
     const VecU subnormal = as_bits(as_float(value) + __builtin_bit_cast(float, kMagic)) - kMagic;
     return pick((VecS)value < (int)(uint32_t(128 - kBias) << 23), subnormal, normal);
 }
 
-// Overflow (and inf) gives `over`, NaN gives `nan`; the sign is added to both unless `nan` is 0.
+template <int kBits>
+ASC_INLINE VecU sign_codes(VecU bits) {
+    return bits >> (32 - kBits) & (1u << (kBits - 1));
+}
+// Overflow (and inf) gives `over`, NaN gives `nan`, both with the sign.
 template <int kBits>
 ASC_INLINE VecU finish_codes(VecU bits, VecU code, uint32_t largest, uint32_t over, uint32_t nan) {
-    const VecU sign = bits >> (32 - kBits) & (1u << (kBits - 1));
     const VecS overflows = ((VecS)code > (int)largest) | ((VecS)magnitude(bits) >= (int)kInfBits);
-    VecU result = pick(overflows, splat(over), code) | sign;
-    return pick(is_nan(bits), nan ? (splat(nan) | sign) : splat(0u), result);
+    const VecU result = pick(overflows, splat(over), code);
+    return pick(is_nan(bits), splat(nan), result) | sign_codes<kBits>(bits);
+}
+// With saturation: whatever is larger is the largest before it is rounded; NaN gives +0.
+template <int kBits, typename F>
+ASC_INLINE VecU saturated_codes(VecU bits, float largest, F codes) {
+    const VecU bounded = (VecU)host::extreme<false>((VecS)magnitude(bits), splat(__builtin_bit_cast(int32_t, largest)));
+    return pick(is_nan(bits), splat(0u), codes(bounded) | sign_codes<kBits>(bits));
 }
 
 // Decode (code in the low bits of each lane) and encode with round to nearest even.
@@ -49,16 +57,16 @@ struct FloatCodes;
 
 template <>
 struct FloatCodes<bfloat16_t> {
-    static ASC_INLINE VecF decode(VecU code) { return as_float(code << 16); }
+    static ASC_INLINE VecF decode(VecU code) { return as_float(code << 16); }  // whatever is above the code
     static ASC_INLINE VecU encode(VecF value) {  // without saturation
         const VecU bits = as_bits(value);
         const VecU rounded = (bits + 0x7fffu + (bits >> 16 & 1)) >> 16;
         return pick(is_nan(bits), (bits >> 16 & 0x8000u) | uint32_t(kBf16NaN), rounded);
     }
     static ASC_INLINE VecU encode_saturating(VecF value) {
-        const VecU bits = as_bits(value);
-        const VecU rounded = (magnitude(bits) + 0x7fffu + (bits >> 16 & 1)) >> 16;
-        return finish_codes<16>(bits, rounded, kBf16Max, kBf16Max, 0);
+        return saturated_codes<16>(as_bits(value), 0x1.fep127f, [](VecU size) __attribute__((always_inline)) {
+            return (size + 0x7fffu + (size >> 16 & 1)) >> 16;
+        });
     }
 };
 
@@ -73,11 +81,10 @@ struct FloatCodes<half> {
     }
     static ASC_INLINE VecU encode(VecF value) {
         const VecU bits = as_bits(value);
-        return finish_codes<16>(bits, magnitude_codes<10, 15>(bits), kF16Max, kF16Inf, kF16NaN);
+        return finish_codes<16>(bits, magnitude_codes<10, 15>(magnitude(bits)), kF16Max, kF16Inf, kF16NaN);
     }
     static ASC_INLINE VecU encode_saturating(VecF value) {
-        const VecU bits = as_bits(value);
-        return finish_codes<16>(bits, magnitude_codes<10, 15>(bits), kF16Max, kF16Max, 0);
+        return saturated_codes<16>(as_bits(value), 65504.0f, magnitude_codes<10, 15>);
     }
 };
 
@@ -91,11 +98,10 @@ struct FloatCodes<float8_e4m3_t> {
     }
     static ASC_INLINE VecU encode(VecF value) {
         const VecU bits = as_bits(value);
-        return finish_codes<8>(bits, magnitude_codes<3, 7>(bits), kE4m3Max, kE4m3NaN, kE4m3NaN);
+        return finish_codes<8>(bits, magnitude_codes<3, 7>(magnitude(bits)), kE4m3Max, kE4m3NaN, kE4m3NaN);
     }
     static ASC_INLINE VecU encode_saturating(VecF value) {
-        const VecU bits = as_bits(value);
-        return finish_codes<8>(bits, magnitude_codes<3, 7>(bits), kE4m3Max, kE4m3Max, 0);
+        return saturated_codes<8>(as_bits(value), 448.0f, magnitude_codes<3, 7>);
     }
 };
 
@@ -110,11 +116,10 @@ struct FloatCodes<float8_e5m2_t> {
     }
     static ASC_INLINE VecU encode(VecF value) {
         const VecU bits = as_bits(value);
-        return finish_codes<8>(bits, magnitude_codes<2, 15>(bits), kE5m2Max, kE5m2Inf, kE5m2NaN);
+        return finish_codes<8>(bits, magnitude_codes<2, 15>(magnitude(bits)), kE5m2Max, kE5m2Inf, kE5m2NaN);
     }
     static ASC_INLINE VecU encode_saturating(VecF value) {
-        const VecU bits = as_bits(value);
-        return finish_codes<8>(bits, magnitude_codes<2, 15>(bits), kE5m2Max, kE5m2Max, 0);
+        return saturated_codes<8>(as_bits(value), 57344.0f, magnitude_codes<2, 15>);
     }
 };
 

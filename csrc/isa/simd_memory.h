@@ -51,7 +51,7 @@ ASC_INLINE void load_unpacked(Register<T>& dst, const T* from) {
     each_chunk([&](auto i) __attribute__((always_inline)) {
         Narrow part;
         std::memcpy(&part, byte_pointer(from) + i * sizeof(Narrow), sizeof(Narrow));
-        dst.v[i] = (Vec<lane_t<T>>)__builtin_convertvector(part, Vec<Wide>);
+        dst.v[i] = (Vec<lane_t<T>>)host::zero_extended<Wide>(part);
     });
 }
 
@@ -63,8 +63,8 @@ ASC_INLINE void store_packed(void* to, const void* source, const Predicate& mask
     each_chunk([&](auto i) __attribute__((always_inline)) { every &= (Vec<uint8_t>)active<Wide>(mask, i); });
     if (all_ones(every)) {
         each_chunk([&](auto i) __attribute__((always_inline)) {
-            const Narrow part = __builtin_convertvector(
-                load_chunk<Wide>(static_cast<const uint8_t*>(source) + i * kVecBytes), Narrow);
+            const Narrow part =
+                host::truncated<Narrow>(load_chunk<Wide>(static_cast<const uint8_t*>(source) + i * kVecBytes));
             std::memcpy(static_cast<uint8_t*>(to) + i * sizeof(Narrow), &part, sizeof(Narrow));
         });
         return;
@@ -72,9 +72,9 @@ ASC_INLINE void store_packed(void* to, const void* source, const Predicate& mask
     alignas(64) uint8_t data[kRegisterBytes], on[kRegisterBytes];
     constexpr int kBytes = sizeof(Narrow) * kChunks;
     each_chunk([&](auto i) __attribute__((always_inline)) {
-        const Narrow part = __builtin_convertvector(
-            load_chunk<Wide>(static_cast<const uint8_t*>(source) + i * kVecBytes), Narrow);
-        const Narrow keep_part = __builtin_convertvector(active<Wide>(mask, i), Narrow);
+        const Narrow part =
+            host::truncated<Narrow>(load_chunk<Wide>(static_cast<const uint8_t*>(source) + i * kVecBytes));
+        const Narrow keep_part = host::truncated<Narrow>(active<Wide>(mask, i));
         std::memcpy(data + i * sizeof(Narrow), &part, sizeof(Narrow));
         std::memcpy(on + i * sizeof(Narrow), &keep_part, sizeof(Narrow));
     });

@@ -5,6 +5,7 @@
 // on; masked-off lanes count as +0. f32 rounds at every step; 16-bit floats sum in fp32 and round once.
 #pragma once
 
+#include "isa/simd_mask.h"
 #include "isa/simd_permute.h"
 
 namespace ascend::isa {
@@ -62,125 +63,151 @@ inline S lanes_sum(const Lanes<T>& lanes, const Predicate& mask, int first, int 
                           lanes_sum<T, S>(lanes, mask, first + count / 2, count / 2));
 }
 
-// Order keys: signed integers that compare as the lanes do; for floats +0 above -0, and NaN above (below) everything.
-template <typename T, bool kNanHigh>
-ASC_INLINE Vec<signed_t<T>> order_keys(Vec<lane_t<T>> chunk) {
+// Order keys: signed integers that compare as the lanes do, so that a reduction is one of integers. Floats have +0 above -0.
+// Their codes beyond the infinities are NaN; a shift by that distance makes those at the worse end wrap round, so that NaN of
+// either sign beats every number, and the key that loses against all is the infinity a reduction over no lane gives.
+template <typename T, bool kMax>
+struct OrderKeys {
     using U = bits_t<T>;
     using K = signed_t<T>;
-    constexpr int kBits = sizeof(T) * 8;
-    constexpr K kTop = static_cast<K>(static_cast<U>(~U{0}) >> 1);
-    if constexpr (kIsFloat<T>) {
-        constexpr U kInf = std::is_same_v<T, float>  ? U(0x7f800000u)
-                           : std::is_same_v<T, half> ? U(0x7c00)
-                                                     : U(0x7f80);
-        const Vec<K> bits = (Vec<K>)chunk, size = bits & kTop;
-        const Vec<K> ordered = bits ^ ((bits >> (kBits - 1)) & kTop);
-        return choose(size > static_cast<K>(kInf), splat(kNanHigh ? kTop : static_cast<K>(~kTop)), ordered);
-    } else if constexpr (std::is_signed_v<T>) {
-        return (Vec<K>)chunk;
+    static constexpr int kBits = sizeof(T) * 8;
+    static constexpr U kSign = U(U{1} << (kBits - 1));
+    static constexpr K kTop = static_cast<K>(kSign - 1);
+    static constexpr K kLast = static_cast<K>(kMax ? kSign : kTop);
+    static constexpr U kInf = U(std::is_same_v<T, float> ? 0x7f800000u : std::is_same_v<T, half> ? 0x7c00u : 0x7f80u);
+    static constexpr U kShift = kIsFloat<T> ? U(kMax ? kInf - kTop : kTop - kInf) : U{0};
+    static constexpr K kWorstNan = static_cast<K>(kMax ? U(2 * kInf - kTop + 1) : U(kTop - 2 * kInf - 2));
+
+    // The bits of a float but the sign turn over where it is negative.
+    template <typename V>
+    static ASC_INLINE V turned(V bits) {
+        return static_cast<V>(bits ^ ((bits >> (kBits - 1)) & kTop));
+    }
+    static ASC_INLINE Vec<K> of(Vec<lane_t<T>> chunk) {
+        if constexpr (kIsFloat<T>) return (Vec<K>)((Vec<U>)turned((Vec<K>)chunk) + kShift);
+        else if constexpr (std::is_signed_v<T>) return (Vec<K>)chunk;
+        else return (Vec<K>)((Vec<U>)chunk ^ kSign);
+    }
+    static ASC_INLINE U bits_of(K key) {
+        if constexpr (kIsFloat<T>) return static_cast<U>(turned(static_cast<K>(static_cast<U>(key) - kShift)));
+        else if constexpr (std::is_signed_v<T>) return static_cast<U>(key);
+        else return static_cast<U>(static_cast<U>(key) ^ kSign);
+    }
+    static ASC_INLINE bool is_nan(K key) { return kIsFloat<T> && (kMax ? key >= kWorstNan : key <= kWorstNan); }
+};
+
+// The best lanes of all chunks, chunk by chunk; then of each 2 * kStep lanes, in all of them.
+template <bool kMax, int kCount = kChunks, typename V>
+ASC_INLINE V best_chunk(V* chunks) {
+    if constexpr (kCount == 1) {
+        return chunks[0];
     } else {
-        return (Vec<K>)((Vec<U>)chunk ^ static_cast<U>(U{1} << (kBits - 1)));
+        each_chunk<kCount / 2>([&](auto i) __attribute__((always_inline)) {
+            chunks[i] = host::extreme<kMax>(chunks[i], chunks[i + kCount / 2]);
+        });
+        return best_chunk<kMax, kCount / 2>(chunks);
     }
 }
-
-template <bool kMax, typename V>
-ASC_INLINE V extreme(V a, V b) {
-    if constexpr (kMax) return choose(a > b, a, b);
-    else return choose(a < b, a, b);
-}
-
-// The best lane of a chunk, in every lane: halves folded onto each other.
 template <bool kMax, int kStep, typename V>
 ASC_INLINE V fold_extreme(V v) {
     if constexpr (kStep == 0) {
         return v;
     } else {
-        const V other = shuffle(v, v, [](int i, int n) __attribute__((always_inline)) { return (i + kStep) % n; });
-        return fold_extreme<kMax, kStep / 2>(extreme<kMax>(v, other));
+        const V other = shuffle(v, v, [](int i, int) __attribute__((always_inline)) { return i ^ kStep; });
+        return fold_extreme<kMax, kStep / 2>(host::extreme<kMax>(v, other));
     }
 }
 
-// The extreme lane's index, -1 if none is active; of equal lanes the first.
-template <typename T, bool kMax>
-ASC_INLINE int extreme_lane(const Register<T>& source, const Predicate& mask) {
+// The first active lane whose key is the best one; 0 if none is active.
+template <typename T>
+ASC_INLINE int first_hit(const Vec<signed_t<T>>* keys, Vec<signed_t<T>> best, const Predicate& mask) {
     using K = signed_t<T>;
-    using U = bits_t<T>;
-    constexpr K kTop = static_cast<K>(static_cast<U>(~U{0}) >> 1);
-    constexpr K kLast = kMax ? static_cast<K>(~kTop) : kTop;  // worse than or equal to everything
-    Vec<K> keys[kChunks], best = splat(kLast);
-    each_chunk([&](auto i) __attribute__((always_inline)) {
-        keys[i] = (Vec<K>)blend((Vec<K>)active<T>(mask, i), order_keys<T, kMax>(source.v[i]), splat(kLast));
-        best = extreme<kMax>(keys[i], best);
-    });
-    best = fold_extreme<kMax, kChunkLanes<T> / 2>(best);
-    // Indices of the hits, biased to compare as signed: 8-bit lanes count to 255, which the last lane shares with "no hit".
+    constexpr K kTop = static_cast<K>(static_cast<bits_t<T>>(~bits_t<T>{0}) >> 1);
+    // Biased to compare as signed: 8-bit lanes count to 255, which the last lane shares with "no hit".
     constexpr int kBias = sizeof(T) == 1 ? 128 : 0;
     const Vec<K> numbers = make_chunk<K>([](int lane) __attribute__((always_inline)) { return lane - kBias; });
     Vec<K> first = splat(kTop), hit = Vec<K>{};
     each_chunk([&](auto i) __attribute__((always_inline)) {
         const Vec<K> hits = (Vec<K>)(keys[i] == best) & (Vec<K>)active<T>(mask, i);
         const Vec<K> index = (Vec<K>)blend(hits, numbers + static_cast<K>(i * kChunkLanes<T>), splat(kTop));
-        first = extreme<false>(index, first);
+        first = host::extreme<false>(index, first);
         hit |= hits;
     });
     first = fold_extreme<false, kChunkLanes<T> / 2>(first);
     if constexpr (sizeof(T) == 1) {
         hit = fold_extreme<false, kChunkLanes<T> / 2>(hit);  // -1 beats 0
-        if (hit[0] == 0) return -1;
+        return hit[0] == 0 ? 0 : static_cast<int>(first[0]) + kBias;
     } else {
-        if (first[0] == kTop) return -1;
+        return first[0] == kTop ? 0 : static_cast<int>(first[0]);
     }
-    return static_cast<int>(first[0]) + kBias;
 }
 
-// What a reduction over no active lane gives: the value that loses against every other.
-template <typename T, bool kMax>
-constexpr bits_t<T> neutral_bits() {
-    using U = bits_t<T>;
-    constexpr U kSign = U{1} << (sizeof(T) * 8 - 1);
-    if constexpr (kIsFloat<T>) {
-        constexpr U kInf = std::is_same_v<T, float>  ? U(0x7f800000u)
-                           : std::is_same_v<T, half> ? U(0x7c00)
-                                                     : U(0x7f80);
-        return kMax ? U(kInf | kSign) : kInf;
-    } else if constexpr (std::is_signed_v<T>) {
-        return kMax ? kSign : U(kSign - 1);
-    } else {
-        return kMax ? U{0} : U(~U{0});
+// NaN is rare, and which one it is matters: the first of `count` lanes. A call, with the registers copied only here.
+template <typename T>
+[[gnu::cold, gnu::noinline]] int first_nan(const Lanes<T>& lanes, const PredicateBytes& mask, int first, int count) {
+    for (int lane = first; lane < first + count; ++lane) {
+        const float value = static_cast<float>(__builtin_bit_cast(T, lanes.at[lane]));
+        if (value != value && mask.at[lane * static_cast<int>(sizeof(T))] & 1) return lane;
     }
+    return first;
+}
+template <typename T>
+ASC_INLINE int first_nan(const Register<T>& source, const Predicate& mask, int first = 0, int count = kLanes<T>) {
+    const Lanes<T> lanes = lanes_of(source);
+    const PredicateBytes bytes = bytes_of(mask);
+    return first_nan(lanes, bytes, first, count);
+}
+
+// Lanes 0 and 1, zero elsewhere: not through memory, so that what nobody reads is not computed.
+template <typename T>
+ASC_INLINE void set_low_lanes(Register<T>& dst, bits_t<T> lane_0, bits_t<T> lane_1 = 0) {
+    each_chunk([&](auto i) __attribute__((always_inline)) { dst.v[i] = Vec<lane_t<T>>{}; });
+    dst.v[0] = (Vec<lane_t<T>>)Vec<bits_t<T>>{lane_0, lane_1};
 }
 
 template <bool kMax, typename T>
 ASC_INLINE void reduce_extreme(Register<T>& dst, const Register<T>& source, const Predicate& mask) {
     vf_count(VfClass::reduce);
-    const int lane = extreme_lane<T, kMax>(source, mask);
-    Lanes<T> out{};
-    out.at[0] = lane < 0 ? neutral_bits<T, kMax>() : lanes_of(source).at[lane];
-    out.at[1] = static_cast<bits_t<T>>(lane < 0 ? 0 : lane);
-    set_lanes(dst, out);
+    using Keys = OrderKeys<T, kMax>;
+    Vec<signed_t<T>> keys[kChunks], folded[kChunks];
+    each_chunk([&](auto i) __attribute__((always_inline)) {
+        keys[i] = folded[i] = (Vec<signed_t<T>>)blend((Vec<signed_t<T>>)active<T>(mask, i), Keys::of(source.v[i]), splat(Keys::kLast));
+    });
+    const auto best = fold_extreme<kMax, kChunkLanes<T> / 2>(best_chunk<kMax>(folded));
+    bits_t<T> value = Keys::bits_of(best[0]);
+    int lane = first_hit<T>(keys, best, mask);
+    if constexpr (kIsFloat<T>) {
+        if (Keys::is_nan(best[0])) [[unlikely]] {
+            lane = first_nan(source, mask);
+            value = lanes_of(source).at[lane];
+        }
+    }
+    set_low_lanes(dst, value, static_cast<bits_t<T>>(lane));
 }
 
 template <bool kMax, typename T>
 ASC_INLINE void reduce_extreme_blocks(Register<T>& dst, const Register<T>& source, const Predicate& mask) {
     vf_count(VfClass::reduce);
+    using Keys = OrderKeys<T, kMax>;
     constexpr int kPerBlock = kBlockBytes / static_cast<int>(sizeof(T));
-    const Lanes<T> lanes = lanes_of(source);
-    Lanes<signed_t<T>> keys;
-    Register<signed_t<T>> key_register;
-    each_chunk([&](auto i)
-                   __attribute__((always_inline)) { key_register.v[i] = order_keys<T, kMax>(source.v[i]); });
-    keys = lanes_of(key_register);
+    constexpr int kChunksPerBlock = kBlockBytes > kVecBytes ? kBlockBytes / kVecBytes : 1;
+    Register<signed_t<T>> keys;
+    each_chunk([&](auto i) __attribute__((always_inline)) {
+        keys.v[i] = (Vec<signed_t<T>>)blend((Vec<signed_t<T>>)active<T>(mask, i), Keys::of(source.v[i]), splat(Keys::kLast));
+    });
+    each_chunk<kChunks / kChunksPerBlock>([&](auto i) __attribute__((always_inline)) {
+        const auto best = best_chunk<kMax, kChunksPerBlock>(keys.v + i * kChunksPerBlock);
+        keys.v[i * kChunksPerBlock] = fold_extreme<kMax, kPerBlock / kChunksPerBlock / 2>(best);
+    });
+    const auto folded = lanes_of(keys);
     Lanes<T> out{};
     for (int block = 0; block < kRegisterBytes / kBlockBytes; ++block) {
-        int best = -1;
-        for (int i = block * kPerBlock; i < (block + 1) * kPerBlock; ++i) {
-            if (!is_active<T>(mask, i)) continue;
-            const auto key = static_cast<signed_t<T>>(keys.at[i]);
-            if (best < 0 || (kMax ? key > static_cast<signed_t<T>>(keys.at[best])
-                                  : key < static_cast<signed_t<T>>(keys.at[best])))
-                best = i;
+        const auto best = static_cast<signed_t<T>>(folded.at[block * kPerBlock]);
+        out.at[block] = Keys::bits_of(best);
+        if constexpr (kIsFloat<T>) {
+            if (Keys::is_nan(best)) [[unlikely]]
+                out.at[block] = lanes_of(source).at[first_nan(source, mask, block * kPerBlock, kPerBlock)];
         }
-        out.at[block] = best < 0 ? neutral_bits<T, kMax>() : lanes.at[best];
     }
     set_lanes(dst, out);
 }
@@ -197,18 +224,16 @@ ASC_INLINE void asc_reduce_sum(ascend::isa::Register<typename ascend::isa::SumOf
     using namespace ascend::isa;
     using S = typename SumOf<T>::type;
     vf_count(VfClass::reduce);
-    Lanes<S> out{};
     if constexpr (std::is_same_v<T, float>) {
         VecF chunks[kChunks];
         each_chunk([&](auto i)
                        __attribute__((always_inline)) { chunks[i] = keep<float>(source.v[i], mask, i); });
-        out.at[0] = bits_of(tree_sum(chunks));
+        set_low_lanes(dst, bits_of(tree_sum(chunks)));
     } else if constexpr (kIsFloat<T>) {
-        out.at[0] = bits_of(T(lanes_sum<T, float>(lanes_of(source), mask, 0, kLanes<T>)));
+        set_low_lanes(dst, bits_of(T(lanes_sum<T, float>(lanes_of(source), mask, 0, kLanes<T>))));
     } else {
-        out.at[0] = bits_of(lanes_sum<T, S>(lanes_of(source), mask, 0, kLanes<T>));
+        set_low_lanes(dst, bits_of(lanes_sum<T, S>(lanes_of(source), mask, 0, kLanes<T>)));
     }
-    set_lanes(dst, out);
 }
 
 // The extreme value into lane 0, the index of its first occurrence into lane 1 (as bits), zero elsewhere.

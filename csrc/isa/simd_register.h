@@ -147,7 +147,8 @@ VecU narrow(VecF values);
 
 template <typename T>
 ASC_INLINE VecF even_lanes(Vec<uint16_t> chunk) {
-    return widen<T>((VecU)chunk & 0xffffu);
+    if constexpr (std::is_same_v<T, bfloat16_t>) return widen<T>((VecU)chunk);  // shifts the odd one out
+    else return widen<T>((VecU)chunk & 0xffffu);
 }
 template <typename T>
 ASC_INLINE VecF odd_lanes(Vec<uint16_t> chunk) {

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Per-token FP8 cast in SIMD code: for each 32 values of a row, s = 2^ceil(log2(max(|x|, 1e-4) / 448)) and q = e4m3(x / s).
 
-x bf16, q e4m3, s fp32; `batch` rows a step. A register of 64 values holds two groups. The next power of two is found in the bits of the quotient, and
-multiplying by its inverse is exact, so the codes are those of a division.
+x bf16, q e4m3, s fp32; `batch` rows a step, in three passes: the largest |x| of each group, two groups a register; the scales, 64 a register; the values,
+times the inverse of their scale. That is exact, a scale being a power of two, found in the bits of the quotient: so the codes are those of a division.
 
     python examples/tilelang/fp8_cast.py --rows 4096 --cols 7168
 """
@@ -22,6 +22,7 @@ MOST_COLS = 16384       # what UB holds
 def fp8_cast(rows, cols, batch=4, cores=CORES):
     expect("fp8_cast", rows=(rows, multiples()), cols=(cols, multiples(LANES, MOST_COLS)))
     groups = cols // GROUP
+    padded = T.ceildiv(groups, LANES) * LANES        # scales are computed in whole registers
 
     @T.prim_func
     def fp8_cast(
@@ -32,30 +33,36 @@ def fp8_cast(rows, cols, batch=4, cores=CORES):
         with T.Kernel(cores) as core:
             x = T.alloc_shared((batch, cols), "bfloat16")
             q = T.alloc_shared((batch, cols), "float8_e4m3fn")
-            s = T.alloc_shared((batch, groups), "float32")
+            peak = T.alloc_shared((batch, padded), "float32")
+            scale = T.alloc_shared((batch, padded), "float32")
+            inverse = T.alloc_shared((batch, padded), "float32")
             for step in T.Persistent([T.ceildiv(rows, batch)], cores, core):
                 first = step * batch
                 T.copy(X[first : first + batch, 0:cols], x)
                 with T.SimdVF():
                     every = T.simd.pset(32, "PAT_ALL")
                     low = T.simd.pset(32, "PAT_VL32")
-                    zero = T.simd.vdup(T.float32(0), "float32")
+                    high = T.simd.pnot(low, every)
+                    for r, i in T.grid(batch, cols // LANES):
+                        size = T.simd.vabs(T.simd.vcvt(T.simd.vld(x[r, i * LANES], "UNPK_B16"), "float32"))
+                        T.simd.vsts(peak[r, 2 * i], T.simd.vcmax(size, low), dist="ONEPT_B32")
+                        T.simd.vsts(peak[r, 2 * i + 1], T.simd.vcmax(size, high), dist="ONEPT_B32")
+                    T.simd.mem_bar("VST_VLD")
+                    for r, i in T.grid(batch, padded // LANES):
+                        # The next power of two: the exponent of the predecessor, plus one.
+                        quotient = T.simd.vmuls(T.simd.vmaxs(T.simd.vld(peak[r, i * LANES]), T.float32(1e-4)), T.float32(1.0 / 448.0))
+                        before = T.simd.vsub(T.reinterpret(quotient, "uint32x64"), T.simd.vdup(1, "uint32"))
+                        exponent = T.simd.vadds(T.simd.vshrs(before, 23), 1)
+                        T.simd.vsts(scale[r, i * LANES], T.reinterpret(T.simd.vshls(exponent, 23), "float32x64"))
+                        opposite = T.simd.vsub(T.simd.vdup(254, "uint32"), exponent)
+                        T.simd.vsts(inverse[r, i * LANES], T.reinterpret(T.simd.vshls(opposite, 23), "float32x64"))
+                    T.simd.mem_bar("VST_VLD")
                     for r, i in T.grid(batch, cols // LANES):
                         v = T.simd.vcvt(T.simd.vld(x[r, i * LANES], "UNPK_B16"), "float32")
-                        size = T.simd.vabs(v)
-                        first_peak = T.simd.vdupv(T.simd.vcmax(T.simd.vsel(size, zero, low)))
-                        second_peak = T.simd.vdupv(T.simd.vcmax(T.simd.vsel(zero, size, low)))
-                        peak = T.simd.vmaxs(T.simd.vsel(first_peak, second_peak, low), T.float32(1e-4))
-                        # The next power of two: the exponent of the predecessor, plus one.
-                        bits = T.reinterpret(T.simd.vmuls(peak, T.float32(1.0 / 448.0)), "uint32x64")
-                        exponent = T.simd.vadds(T.simd.vshrs(T.simd.vsub(bits, T.simd.vdup(1, "uint32")), 23), 1)
-                        scale = T.reinterpret(T.simd.vshls(exponent, 23), "float32x64")
-                        inverse = T.reinterpret(T.simd.vshls(T.simd.vsub(T.simd.vdup(254, "uint32"), exponent), 23), "float32x64")
-                        T.simd.vsts(q[r, i * LANES], T.simd.vcvt(T.simd.vmul(v, inverse), "float8_e4m3fn"), every, "PK4_B32")
-                        T.simd.vsts(s[r, 2 * i], scale, dist="ONEPT_B32")
-                        T.simd.vsts(s[r, 2 * i + 1], T.simd.vdupv(scale, pos="POS_HIGHEST"), dist="ONEPT_B32")
+                        factor = T.simd.vsel(T.simd.vld(inverse[r, 2 * i], "BRC_B32"), T.simd.vld(inverse[r, 2 * i + 1], "BRC_B32"), low)
+                        T.simd.vsts(q[r, i * LANES], T.simd.vcvt(T.simd.vmul(v, factor), "float8_e4m3fn"), dist="PK4_B32")
                 T.copy(q, Q[first : first + batch, 0:cols])
-                T.copy(s, S[first : first + batch, 0:groups])
+                T.copy(scale[0:batch, 0:groups], S[first : first + batch, 0:groups])
 
     return fp8_cast
 

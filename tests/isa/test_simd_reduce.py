@@ -96,6 +96,31 @@ def test_extremes_of_32_byte_blocks(simd, op, suffix):
         check(got, want, what=op)
 
 
+@pytest.mark.parametrize("suffix", FLOATS)
+@pytest.mark.parametrize("op", ["max", "min"])
+def test_the_first_nan_is_the_result_whatever_its_sign_and_payload(simd, op, suffix):
+    n, unsigned = lanes(suffix), f"u{np.dtype(DTYPES[suffix]).itemsize}"
+    infinity = int(np.array([np.inf]).astype(DTYPES[suffix]).view(unsigned)[0])
+    sign = unsigned_max(unsigned) // 2 + 1
+    ordinary = np.resize(np.array([np.inf, -np.inf, 0.0, -0.0, 3.0]).astype(DTYPES[suffix]).view(unsigned), n)
+    nans = [infinity + 1, infinity + 1 | sign, sign - 1, unsigned_max(unsigned)]
+    for first, second in [(a, b) for a in nans for b in nans]:
+        x = ordinary.copy()
+        x[[0, n // 2 + 3, n - 2]] = nans[0], first, second
+        on = np.ones(n, bool)
+        on[0] = False
+        got = empty(suffix)
+        simd(f"asc_reduce_{op}_{suffix}", got, x.view(DTYPES[suffix]), mask_of(on, x.itemsize))
+        assert list(got.view(unsigned)[:3]) == [first, n // 2 + 3, 0]
+        simd(f"asc_reduce_{op}_datablock_{suffix}", got, x.view(DTYPES[suffix]), mask_of(on, x.itemsize))
+        assert got.view(unsigned)[4] == first and got.view(unsigned)[7] == second and not got.view(unsigned)[8:].any()
+        assert not np.isnan(got[[0, 1, 2, 3, 5, 6]].astype(np.float32)).any()
+
+
+def unsigned_max(dtype):
+    return int(np.iinfo(dtype).max)
+
+
 @pytest.mark.parametrize("suffix", ALL)
 def test_sums_of_32_byte_blocks(simd, suffix):
     on, mask = random_mask(suffix, 3)

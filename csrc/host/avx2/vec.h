@@ -29,15 +29,36 @@ __attribute__((always_inline)) inline VecF ceil(VecF a) {
 }
 __attribute__((always_inline)) inline VecF trunc(VecF a) { return (VecF)_mm256_round_ps((__m256)a, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC); }
 
-__attribute__((always_inline)) inline bool all_ones(Vec<uint8_t> mask) { return _mm256_movemask_epi8((__m256i)mask) == -1; }
+// Each element with zeros above it, and each without its upper bytes.
+template <typename Wide, typename Narrow>
+__attribute__((always_inline)) inline Vec<Wide> zero_extended(Narrow part) {
+    return __builtin_convertvector(part, Vec<Wide>);
+}
+template <typename Narrow, typename Wide>
+__attribute__((always_inline)) inline Narrow truncated(Wide wide) {
+    return __builtin_convertvector(wide, Narrow);
+}
+
+// The larger or smaller of two signed integers.
+template <bool kMax, typename V>
+__attribute__((always_inline)) inline V extreme(V a, V b) {
+    if constexpr (kMax) return a > b ? a : b;
+    else return a < b ? a : b;
+}
+
+// Of a mask that the compiler knows, it knows this too: what the other case needs is then not compiled.
+__attribute__((always_inline)) inline bool all_ones(Vec<uint8_t> mask) {
+    const auto w = (Vec<uint64_t>)mask;
+    const uint64_t every = w[0] & w[1] & w[2] & w[3];
+    return __builtin_constant_p(every) ? every == ~uint64_t{0} : _mm256_movemask_epi8((__m256i)mask) == -1;
+}
 
 // Stores the bytes whose mask byte is 0xff; touches no others, so that a masked store may end at the end of UB.
 __attribute__((always_inline)) inline void masked_store(uint8_t* to, Vec<uint8_t> value, Vec<uint8_t> mask) {
-    const uint32_t bits = static_cast<uint32_t>(_mm256_movemask_epi8((__m256i)mask));
-    if (bits == 0xffffffffu) {
+    if (all_ones(mask)) {
         std::memcpy(to, &value, kVecBytes);
     } else {
-        for (uint32_t rest = bits; rest; rest &= rest - 1) {
+        for (auto rest = static_cast<uint32_t>(_mm256_movemask_epi8((__m256i)mask)); rest; rest &= rest - 1) {
             const int i = __builtin_ctz(rest);
             to[i] = value[i];
         }
