@@ -40,6 +40,12 @@ CHECK_MEMORY_FLAGS = {
             "--param=asan-instrument-allocas=0"),
     "clang": (*_INSTRUMENTED, "-mllvm", "-asan-instrumentation-with-call-threshold=0", "-mllvm", "-asan-stack=0", "-mllvm", "-asan-globals=0"),
 }
+# Kernel text may be wrong in any way. A local variable larger than the stack must meet the guard page below it, an index beyond a local array
+# be seen where it can be (csrc/isa/local_arrays.h), and an endless loop not be taken for one that ends.
+GUARD_FLAGS = {
+    "gcc": ("-fstack-clash-protection", "-fno-finite-loops", "-fsanitize=bounds", "-fno-sanitize-recover=bounds"),
+    "clang": ("-fstack-clash-protection", "-fno-finite-loops", "-fsanitize=array-bounds", "-fno-sanitize-recover=array-bounds"),
+}
 # Matrix units matter to the cube only, which is in the library.
 LEVEL_OF_HOST = {"amx": "avx512", "neon": "portable"}
 

@@ -106,8 +106,8 @@ void Core::append(Record& record, const void* pc) {
     record.site = cached.id;
     has_synced_ |= record.path == Path::sync;
     if (trace) trace->append() = record;
-    if ((++issued_ & 0xffff) == 0 && ai.launch->is_past_time_limit())
-        fail(record, format("still running after %.0f s, the limit set by DG_JIT_LAUNCH_TIMEOUT", ai.launch->time_limit_s()));
+    if ((++issued_ & 0xffff) == 0)
+        if (const std::string reason = ai.launch->reason_to_end(); !reason.empty()) fail(record, reason);
 }
 
 void Core::issue(Record& record, const void* pc) {

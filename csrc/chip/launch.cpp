@@ -6,7 +6,6 @@
 #include <condition_variable>
 #include <cstring>
 #include <map>
-#include <optional>
 #include <thread>
 
 #include "chip/device.h"
@@ -105,7 +104,7 @@ public:
                     core->advance_all();
                     deferred |= core->has_deferred();
                 }
-            if (launch_.given_up_) throw FiberCancelled{};
+            if (const std::string reason = launch_.reason_to_end(); !reason.empty()) throw LaunchError(launch_.title() + ": " + reason);
             if (!live && !deferred) {
                 launch_.collect_atomics(*core_);
                 start_next();
@@ -191,9 +190,9 @@ Launch::Launch(const Kernel& kernel, Device& device, const LaunchOptions& option
         trace_->blocks = options.blocks;
         trace_->mixed = kernel.type == CoreType::mix;
     }
-    const double timeout = launch_timeout_s;
-    has_deadline_ = timeout > 0;
-    deadline_ = std::chrono::steady_clock::now() + std::chrono::microseconds(static_cast<int64_t>(timeout * 1e6));
+    time_limit_s_ = launch_timeout_s;
+    has_deadline_ = time_limit_s_ > 0;
+    deadline_ = std::chrono::steady_clock::now() + std::chrono::microseconds(static_cast<int64_t>(time_limit_s_ * 1e6));
 }
 
 std::string Launch::title() const { return format("%s on %s", kernel_.name, chip_spec().name.c_str()); }
@@ -203,6 +202,7 @@ std::string Launch::title() const { return format("%s on %s", kernel_.name, chip
 void Launch::execute() {
     if (options_.blocks <= 0) return;
     install_traps();
+    watch_interrupts();
     std::condition_variable_any wake;
     wake_ = &wake;
     const int workers = std::min(host_threads(), ai_cores_);
@@ -219,8 +219,7 @@ void Launch::execute() {
 
 void Launch::worker() {
     prepare_thread_for_traps();
-    std::optional<TimeLimit> limit;
-    if (has_deadline_) limit.emplace(std::chrono::duration<double>(deadline_ - std::chrono::steady_clock::now()).count());
+    const Ticks ticks;
     std::vector<std::unique_ptr<BlockRunner>> waiting;  // stopped at a grid-wide barrier
     auto give_up = [&](std::exception_ptr error) {
         std::lock_guard lock(mutex_);
@@ -338,12 +337,16 @@ uint64_t Launch::site_address(uint32_t site) const {
     return 0;
 }
 
-bool Launch::is_past_time_limit() const {
-    if (given_up_) throw FiberCancelled{};
-    return has_deadline_ && std::chrono::steady_clock::now() > deadline_;
+bool Launch::must_end() const noexcept {
+    return given_up_ || interrupts_before_ != interrupts() || (has_deadline_ && std::chrono::steady_clock::now() > deadline_);
 }
 
-double Launch::time_limit_s() const { return launch_timeout_s; }
+std::string Launch::reason_to_end() const {
+    if (given_up_) throw FiberCancelled{};
+    if (!must_end()) return {};
+    if (interrupts_before_ != interrupts()) return "interrupted here (SIGINT)";
+    return format("still running after %.0f s, the limit set by DG_JIT_LAUNCH_TIMEOUT", time_limit_s_);
+}
 
 // ---- both phases ----------------------------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "chip/core.h"
+#include "chip/interrupt.h"
 
 namespace ascend {
 
@@ -58,8 +59,10 @@ public:
     void arrive(Core& core, int id);
     bool all_arrived(const Core& core, int id, uint32_t generation) const;
     std::string describe_arrivals(const Core& core, int id) const;
-    bool is_past_time_limit() const;  // throws FiberCancelled if another core has failed meanwhile
-    double time_limit_s() const;
+    // Why the launch must end now: it has run too long, or was interrupted. Empty: it need not. Throws FiberCancelled if another
+    // core has failed meanwhile.
+    std::string reason_to_end() const;
+    bool must_end() const noexcept;   // the same, or another core has failed; for the signal handler
     std::string title() const;
     Device& device() { return device_; }
     const Kernel& kernel() const { return kernel_; }
@@ -89,7 +92,9 @@ private:
     bool traces_;
     std::shared_ptr<LaunchTrace> trace_;
     std::chrono::steady_clock::time_point deadline_;
+    double time_limit_s_;
     bool has_deadline_;
+    uint32_t interrupts_before_ = interrupts();
 
     mutable std::mutex mutex_;
     mutable std::mutex sites_mutex_;

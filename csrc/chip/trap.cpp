@@ -102,9 +102,8 @@ bool is_kernel_code(uint64_t pc) {
         const std::string thread = simt_context.thread_name ? simt_context.thread_name() : std::string();
         const bool simt = !thread.empty();
         const std::string where = simt ? thread + ": " : thread;
-        if (what.signal == time_signal() && core.ai.launch->is_past_time_limit())
-            core.fail(simt ? "SIMT code" : "scalar code", simt ? Pipe::V : Pipe::S, pc,
-                      where + format("still running after %.0f s, the limit set by DG_JIT_LAUNCH_TIMEOUT", core.ai.launch->time_limit_s()));
+        if (what.signal == time_signal())
+            core.fail(simt ? "SIMT code" : "scalar code", simt ? Pipe::V : Pipe::S, pc, where + core.ai.launch->reason_to_end());
         if (what.signal == SIGFPE)
             core.fail(simt ? "SIMT code" : "scalar code", simt ? Pipe::V : Pipe::S, pc, where + "integer division by zero");
         // The line of the instruction tells which one it is; none: an access by plain C++.
@@ -134,6 +133,7 @@ void handle(int signal, siginfo_t* info, void* context) {
 #endif
     const auto* stack = reinterpret_cast<const void*>(sp);
     const bool is_time = signal == time_signal();
+    if (is_time && !(core && core->ai.launch->must_end())) return;
     const bool is_kernel = core && (core->fiber.owns(stack) || (simt_context.owns_stack && simt_context.owns_stack(stack))) &&
                            (signal == SIGFPE || (!is_time && where_is(*core, address) != Where::elsewhere) || is_kernel_code(pc));
     if (is_kernel) {
@@ -143,7 +143,7 @@ void handle(int signal, siginfo_t* info, void* context) {
         sp = reinterpret_cast<uint64_t>(core->fiber.stack_top()) - kReturnAddress;  // as after a call
         return;
     }
-    if (is_time) return;  // in an instruction, or between kernels: the timer comes again
+    if (is_time) return;  // in an instruction: the timer comes again
     for (size_t i = 0; i < std::size(kSignals); ++i) {
         if (kSignals[i] != signal) continue;
         struct sigaction next = previous[i];
@@ -211,16 +211,12 @@ const Timer& own_timer() {
 
 }  // namespace
 
-TimeLimit::TimeLimit(double seconds) {
-    const auto ns = static_cast<int64_t>(std::max(seconds, 0.0) * 1e9) + 10'000'000;  // a little late: the deadline has passed then
-    itimerspec when{};
-    when.it_value.tv_sec = static_cast<time_t>(ns / 1'000'000'000);
-    when.it_value.tv_nsec = static_cast<long>(ns % 1'000'000'000);
-    when.it_interval.tv_nsec = 10'000'000;
-    own_timer().set(when);
+Ticks::Ticks() {
+    constexpr long kTickNs = 100'000'000;
+    own_timer().set({{0, kTickNs}, {0, kTickNs}});
 }
 
-TimeLimit::~TimeLimit() { own_timer().set({}); }
+Ticks::~Ticks() { own_timer().set({}); }
 
 void set_trap_context(const TrapContext& given) { simt_context = given; }
 

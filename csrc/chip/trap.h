@@ -20,7 +20,6 @@ struct TrapContext {
 };
 void set_trap_context(const TrapContext& context);
 
-
 // Makes SIGSEGV, SIGBUS and SIGFPE raised by a kernel's own code end that kernel with a LaunchError. Its frames are
 // abandoned, not unwound: host code has no unwind information for a trap, so destructors of the kernel's locals do not
 // run. Traps from anywhere else go to the handler that was there before. Called by every launch: Python's faulthandler,
@@ -29,14 +28,14 @@ void install_traps();
 // Gives the calling host thread a stack for the handler: a fiber whose stack is full has none left.
 void prepare_thread_for_traps();
 
-// While it lives: a kernel's own code that the calling host thread still runs after so many seconds is ended in the same way,
-// also if it loops without an instruction, which would ask. It costs nothing until then. 0 or less: after a moment.
-class TimeLimit {
+// While it lives: ten times a second it is looked whether the launch that the calling host thread runs must end, and if so the
+// kernel's own code is ended in the same way, also if it loops without an instruction, which would ask.
+class Ticks {
 public:
-    explicit TimeLimit(double seconds);
-    ~TimeLimit();
-    TimeLimit(const TimeLimit&) = delete;
-    TimeLimit& operator=(const TimeLimit&) = delete;
+    Ticks();
+    ~Ticks();
+    Ticks(const Ticks&) = delete;
+    Ticks& operator=(const Ticks&) = delete;
 };
 
 }  // namespace ascend

@@ -3,6 +3,7 @@
 #include "isa/builtin.h"
 
 #include "isa/instruction.h"
+#include "isa/local_arrays.h"
 
 namespace ascend::isa {
 
@@ -29,6 +30,17 @@ void device_assert_failed(const char* condition) {
     const std::string thread = simt_thread_name();
     running_core->fail("assert", thread.empty() ? Pipe::S : Pipe::V, __builtin_return_address(0),
                        format("%s%sassertion failed: %s", thread.c_str(), thread.empty() ? "" : ": ", condition));
+}
+
+void local_index_fault(const CheckedIndex& where, uint64_t index, const void* pc) {
+    const int bits = where.index->kind == 0 ? 1 << (where.index->integer >> 1) : 64;
+    auto value = static_cast<int64_t>(index);
+    if (bits < 64) value = where.index->integer & 1 ? value << (64 - bits) >> (64 - bits) : value & ((int64_t{1} << bits) - 1);
+    const std::string thread = running_core ? simt_thread_name() : std::string();
+    const std::string what = format("%s%sindex %lld is outside a local array, %s", thread.c_str(), thread.empty() ? "" : ": ",
+                                    static_cast<long long>(value), where.array->name);
+    if (!running_core) throw LaunchError(what + " (outside a kernel)");
+    running_core->fail(thread.empty() ? "scalar code" : "SIMT code", thread.empty() ? Pipe::S : Pipe::V, pc, what);
 }
 
 }  // namespace ascend::isa

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "isa/local_arrays.h"
 #include "isa/memory_check.h"
 #include "isa/types.h"
 

@@ -190,9 +190,7 @@ Scheduler::Choice Scheduler::choose() {
 }
 
 void Scheduler::check_time() {
-    if (core->ai.launch->is_past_time_limit())
-        core->fail("asc_vf_call", Pipe::V, pc, format("still running after %.0f s, the limit set by DG_JIT_LAUNCH_TIMEOUT",
-                                                      core->ai.launch->time_limit_s()));
+    if (const std::string reason = core->ai.launch->reason_to_end(); !reason.empty()) core->fail("asc_vf_call", Pipe::V, pc, reason);
 }
 
 void stack_main(void*);

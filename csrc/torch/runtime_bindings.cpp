@@ -12,6 +12,7 @@
 
 #include "chip/core_limit.h"
 #include "chip/device.h"
+#include "chip/interrupt.h"
 #include "chip/kernel_registry.h"
 #include "chip/launch.h"
 #include "chip/profile.h"
@@ -110,13 +111,27 @@ Mode mode_named(const std::string& name) {
     throw std::invalid_argument("set_mode: '" + name + "' is not a mode; accepted: full, functional, timing");
 }
 
-// LaunchError of the chip is ascend_sim.LaunchError in Python.
+// Ctrl-C ends launches where it raises KeyboardInterrupt. A program with a handler of its own may want to finish its work.
+bool raises_keyboard_interrupt() {
+    const py::gil_scoped_acquire locked;
+    const py::module_ signals = py::module_::import("signal");
+    return signals.attr("getsignal")(signals.attr("SIGINT")).is(signals.attr("default_int_handler"));
+}
+
+// LaunchError of the chip is ascend_sim.LaunchError in Python. If an interrupt caused it, it is the cause of the KeyboardInterrupt.
 void translate(std::exception_ptr error) {
     try {
         if (error) std::rethrow_exception(error);
     } catch (const LaunchError& launch_error) {
         const py::object type = py::module_::import("ascend_sim.errors").attr("LaunchError");
-        PyErr_SetString(type.ptr(), launch_error.what());
+        const py::object raised = type(launch_error.what());
+        if (PyErr_CheckSignals() != 0) {
+            py::error_already_set interrupt;
+            if (interrupt.value()) PyException_SetCause(interrupt.value().ptr(), py::object(raised).release().ptr());
+            interrupt.restore();
+            return;
+        }
+        PyErr_SetObject(type.ptr(), raised.ptr());
     }
 }
 
@@ -124,6 +139,7 @@ void translate(std::exception_ptr error) {
 
 void bind_runtime(py::module_& module) {
     py::register_exception_translator(translate);
+    set_ask_interrupt(raises_keyboard_interrupt);
 
     // Launches.
     module.def("launch", launch_by_name, py::arg("kernel"), py::arg("device"), py::arg("stream"), py::arg("fields"));
