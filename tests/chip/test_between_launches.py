@@ -19,7 +19,7 @@ extern "C" __global__ __mix__(1, 2) void tells(__gm__ float* x) {
 extern "C" __global__ __mix__(1, 2) void listens(__gm__ float* x) {
     if (!running_is_cube()) asc_sync_intra_wait(PIPE_MTE3, 3);
 }
-""".replace("running_is_cube()", "(ascend::running_core->kind == ascend::CoreKind::aic)")
+""".replace("running_is_cube()", "ascend::isa::on_cube_core()")
 
 
 @pytest.fixture(scope="module")
