@@ -3,6 +3,7 @@
 
 Safe between processes without locks: an entry is made under another name and renamed into place, so it is there in full or not
 at all; who comes second throws his own copy away. Removal renames first for the same reason.
+Safe against a disk that lost something: an entry lists its files and their sizes, and one that does not fit is made anew.
 """
 
 import contextlib
@@ -18,6 +19,7 @@ from typing import NamedTuple
 from ascend_sim import config
 
 LIMIT_BYTES = 1 << 30                   # a kernel takes about 100 KB, a precompiled header 90 MB
+_FILES = ".files"                       # of an entry: its files and their sizes
 _UNFINISHED = ".tmp-"
 _UNFINISHED_IS_STALE_S = 3600
 _in_use: set[Path] = set()              # by this process: never removed, because fault messages look up source lines in them
@@ -49,7 +51,10 @@ def entry(name: str, make: Callable[[Path], None], within: Path | None = None) -
     path = _made(within or folder()) / name
     _in_use.add(path)
     if _touch(path):
-        return path
+        if _is_whole(path):
+            return path
+        discard(path)
+        _in_use.add(path)
     try:
         partial = Path(tempfile.mkdtemp(prefix=f"{_UNFINISHED}{name}-", dir=path.parent))
     except OSError as error:
@@ -57,6 +62,7 @@ def entry(name: str, make: Callable[[Path], None], within: Path | None = None) -
                            "Set ASCEND_SIM_CACHE_DIR to a folder that you can write to.") from None
     try:
         make(partial)
+        (partial / _FILES).write_text("".join(f"{file.stat().st_size} {file.relative_to(partial)}\n" for file in _files(partial)))
         with contextlib.suppress(OSError):          # somebody else was faster, with the same content
             partial.rename(path)
     finally:
@@ -65,8 +71,21 @@ def entry(name: str, make: Callable[[Path], None], within: Path | None = None) -
     return path
 
 
+def _files(path: Path) -> list[Path]:
+    return sorted(file for file in path.rglob("*") if file.is_file() and not file.is_symlink() and file.name != _FILES)
+
+
+def _is_whole(path: Path) -> bool:
+    """Whether the files that were there when it was made are there, as long as they were."""
+    try:
+        listed = [line.split(" ", 1) for line in (path / _FILES).read_text().splitlines()]
+        return bool(listed) and all((path / name).stat().st_size == int(size) for size, name in listed)
+    except (OSError, ValueError):
+        return False
+
+
 def has(name: str) -> bool:
-    return (folder() / name).is_dir()
+    return _is_whole(folder() / name)
 
 
 def discard(path: Path) -> None:
@@ -88,7 +107,7 @@ def trim() -> None:
                 if time.time() - used > _UNFINISHED_IS_STALE_S:
                     shutil.rmtree(path, ignore_errors=True)
                 continue
-            entries.append((used, sum(file.stat().st_size for file in path.iterdir()), path))
+            entries.append((used, sum(file.stat().st_size for file in _files(path)), path))
     excess = sum(size for _, size, _ in entries) - LIMIT_BYTES
     for _, size, path in sorted(entries):
         if excess <= 0:
@@ -116,7 +135,7 @@ def summary() -> Summary:
         else:
             others += 1
         with contextlib.suppress(OSError):
-            size += sum(file.lstat().st_size for file in path.rglob("*") if not file.is_dir())
+            size += sum(file.stat().st_size for file in _files(path))
     return Summary(config.cache_dir(), kernels, others, size)
 
 
@@ -149,12 +168,24 @@ def remembered(what: str, state: tuple, find_out: Callable[[], str]) -> str:
     known = _remembered.get(what)
     if known is None or known[0] != state:
         try:
-            place = entry(key(what, state), lambda at: (at / "answer").write_text(find_out()) and None, config.cache_dir() / "toolkit")
-            answer = (place / "answer").read_text()
+            answer = _kept_answer(key(what, state), find_out)
         except (OSError, RuntimeError):
             answer = find_out()
         known = _remembered[what] = (state, answer)
     return known[1]
+
+
+def _kept_answer(name: str, find_out: Callable[[], str]) -> str:
+    def make(at: Path) -> None:
+        answer = find_out()
+        (at / "answer").write_text(f"{key(answer)}\n{answer}")
+    for _ in range(2):
+        place = entry(name, make, config.cache_dir() / "toolkit")
+        check, _, answer = (place / "answer").read_bytes().decode(errors="replace").partition("\n")
+        if check == key(answer):
+            return answer
+        discard(place)                  # as long as it was, but something else
+    return find_out()
 
 
 _remembered: dict[str, tuple[tuple, str]] = {}

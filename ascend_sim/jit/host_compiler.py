@@ -118,7 +118,8 @@ def _ask(state: tuple) -> str:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise _Unusable(str(error)) from None
     if asked.returncode or macros.returncode or not asked.stdout:
-        raise _Unusable(f"does not work: {(asked.stderr or macros.stderr).strip()[:200]}")
+        why = (asked.stderr or macros.stderr).strip()[:200] or f"asked for its version, it says nothing and ends with status {asked.returncode or macros.returncode}"
+        raise _Unusable(f"does not work: {why}")
     return f"{asked.stdout.splitlines()[0]}\n{macros.stdout}"
 
 

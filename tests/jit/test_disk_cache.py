@@ -32,6 +32,32 @@ def test_an_entry_is_made_once():
     assert (first / "part0").read_text() == "1"
 
 
+@pytest.mark.parametrize("damage", [lambda path: (path / "part2").write_text(""), lambda path: (path / "part0").unlink(),
+                                    lambda path: (path / ".files").write_text(""), lambda path: (path / ".files").write_bytes(b"\xff 0")])
+def test_an_entry_that_lost_something_is_made_anew(damage):
+    """As files are after a power failure."""
+    damage(disk_cache.entry("a", write("1")))
+    assert not disk_cache.has("a")
+    assert (disk_cache.entry("a", write("2")) / "part2").read_text() == "2"
+    assert disk_cache.has("a")
+
+
+@pytest.mark.parametrize("damage", [b"", b"\x8f\x00\xff" * 9, b"truth", b"0" * 32 + b"\nlie"])
+def test_an_answer_that_was_damaged_is_asked_again(damage, tmp_path, monkeypatch):
+    asked = []
+
+    def find_out():
+        asked.append(1)
+        return "truth, the same\nand more"
+    for again in range(3):
+        monkeypatch.setattr(disk_cache, "_remembered", {})         # as in a new process
+        assert disk_cache.remembered("what", (1, 2), find_out) == "truth, the same\nand more"
+        if again == 0:
+            (kept,) = (tmp_path / "toolkit").glob("*/answer")
+            kept.write_bytes(damage)
+    assert len(asked) == 2
+
+
 def test_a_failure_leaves_nothing():
     def fail(at):
         (at / "part0").write_text("half")
@@ -49,8 +75,8 @@ def test_processes_that_make_the_same_entry_at_once_all_find_it_whole():
             status = 1
             try:
                 path = disk_cache.entry("a", write(str(number), seconds=0.1))
-                parts = {file.read_text() for file in path.iterdir()}
-                status = 0 if len(parts) == 1 and len(list(path.iterdir())) == 4 else 2
+                parts = [file.read_text() for file in path.glob("part*")]
+                status = 0 if len(set(parts)) == 1 and len(parts) == 4 else 2
             finally:
                 os._exit(status)
         children.append(child)
