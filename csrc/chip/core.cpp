@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "chip/launch.h"
+#include "chip/source_line.h"
 
 namespace ascend {
 
@@ -408,14 +409,20 @@ void Core::describe_waits(std::string& table) const {
 }
 
 void Core::fail(const Record& record, const std::string& what) const {
-    throw LaunchError(format("%s: %s %s: %s: %s     %s", ai.launch->title().c_str(), where().c_str(),
-                             pipe_name(record.pipe), instruction_name(record), what.c_str(),
-                             source_line(ai.launch->site_address(record.site)).c_str()));
+    // One that is performed as it is issued has the kernel on the stack; of a queued one, others may be there.
+    const Frames stack = pipes_[index_of(record.pipe)].deferred.empty() ? Frames::here() : Frames{};
+    throw_error(instruction_name(record), record.pipe, ai.launch->site_address(record.site), &stack, what);
 }
 
-void Core::fail(const char* instruction, Pipe pipe, const void* pc, const std::string& what) const {
-    throw LaunchError(format("%s: %s %s: %s: %s     %s", ai.launch->title().c_str(), where().c_str(), pipe_name(pipe),
-                             instruction, what.c_str(), source_line(reinterpret_cast<uint64_t>(pc)).c_str()));
+void Core::fail(const char* instruction, Pipe pipe, const void* pc, const std::string& what, const Frames* stack) const {
+    Frames own;
+    if (!stack) own = Frames::here();
+    throw_error(instruction, pipe, reinterpret_cast<uint64_t>(pc), stack ? stack : &own, what);
+}
+
+void Core::throw_error(const char* instruction, Pipe pipe, uint64_t pc, const Frames* stack, const std::string& what) const {
+    throw LaunchError(format("%s: %s %s: %s: %s     %s", ai.launch->title().c_str(), where().c_str(), pipe_name(pipe), instruction,
+                             what.c_str(), source_line(pc, stack).c_str()));
 }
 
 // ---- blocks ---------------------------------------------------------------------------------------------------------
@@ -431,6 +438,7 @@ void Core::reset_for_block(int block_index, bool runs) {
     std::memset(registers, 0, sizeof registers);
     std::memset(fix_registers, 0, sizeof fix_registers);
     for (GmRange& range : gm_ranges) range = GmRange{};
+    printed_last.clear();
     for (PipeState& pipe : pipes_) pipe.deferred.clear();
     if (issued_)
         for (SiteCache& cached : site_cache_) cached = SiteCache{};

@@ -23,6 +23,7 @@ namespace ascend {
 class Core;
 class AiCore;
 class Launch;
+struct Frames;
 
 using Effect = void (*)(Core&, const Record&);
 using Ready = bool (*)(Core&, const Record&);  // may the instruction begin? (unit flags)
@@ -86,6 +87,7 @@ public:
     struct GmRange {
         uint64_t begin = 0, end = 0;
     } gm_ranges[4];              // live allocations seen last: the check of most transfers ends here
+    std::string printed_last;    // by the kernel, since the block began: for messages
 
     void issue(Record& record, const void* return_address);
     // Vector functions leave counts behind instead of records; this turns them into one record.
@@ -113,7 +115,8 @@ public:
     void reset_for_block(int block_index, bool runs);  // runs: a fiber will, on this core
 
     [[noreturn]] void fail(const Record& record, const std::string& what) const;
-    [[noreturn]] void fail(const char* instruction, Pipe pipe, const void* pc, const std::string& what) const;
+    // `stack`: where the code of `pc` is on, if not the running one.
+    [[noreturn]] void fail(const char* instruction, Pipe pipe, const void* pc, const std::string& what, const Frames* stack = nullptr) const;
 
 private:
     struct PipeState {
@@ -133,6 +136,7 @@ private:
     void append(Record& record, const void* pc);
     void issue_in_order(Record& record, const void* pc);
     void suspend_until_idle(Pipe pipe);
+    [[noreturn]] void throw_error(const char* instruction, Pipe pipe, uint64_t pc, const Frames* stack, const std::string& what) const;
     std::string where() const;
     std::string describe(const Record& record) const;
 

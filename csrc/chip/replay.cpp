@@ -16,6 +16,7 @@
 #include "chip/core.h"
 #include "chip/fault.h"
 #include "chip/gm_flows.h"
+#include "chip/source_line.h"
 #include "chip/unit_window.h"
 
 namespace ascend {

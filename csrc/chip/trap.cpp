@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <exception>
 #include <iterator>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -22,6 +23,7 @@
 #include "chip/device.h"
 #include "chip/launch.h"
 #include "chip/sanitizer.h"
+#include "chip/source_line.h"
 
 namespace ascend {
 
@@ -30,6 +32,8 @@ namespace {
 struct Trap {
     int signal;
     uint64_t address, pc;
+    Frames* stack;             // not in here: thread-local memory is scarce
+    volatile bool is_walking;  // the stack: one that the kernel has destroyed may trap again
 };
 thread_local Trap trap [[gnu::tls_model("initial-exec")]];
 
@@ -90,6 +94,11 @@ bool is_kernel_code(uint64_t pc) {
            code.dli_fbase != c_library.dli_fbase;
 }
 
+bool is_code(uint64_t pc) {
+    Dl_info code;
+    return dladdr(reinterpret_cast<const void*>(pc), &code) != 0;
+}
+
 // In the fiber, as if the trapping instruction had called it; there is nothing to return to.
 [[noreturn]] void trapped() {
     Core& core = *running_core;
@@ -103,14 +112,14 @@ bool is_kernel_code(uint64_t pc) {
         const bool simt = !thread.empty();
         const std::string where = simt ? thread + ": " : thread;
         if (what.signal == time_signal())
-            core.fail(simt ? "SIMT code" : "scalar code", simt ? Pipe::V : Pipe::S, pc, where + core.ai.launch->reason_to_end());
+            core.fail(simt ? "SIMT code" : "scalar code", simt ? Pipe::V : Pipe::S, pc, where + core.ai.launch->reason_to_end(), what.stack);
         if (what.signal == SIGFPE)
-            core.fail(simt ? "SIMT code" : "scalar code", simt ? Pipe::V : Pipe::S, pc, where + "integer division by zero");
+            core.fail(simt ? "SIMT code" : "scalar code", simt ? Pipe::V : Pipe::S, pc, where + "integer division by zero", what.stack);
         // The line of the instruction tells which one it is; none: an access by plain C++.
         const std::string instruction = instruction_at(reinterpret_cast<uint64_t>(pc));
         const char* plain = simt ? "SIMT load or store" : "scalar load or store";
         core.fail(instruction.empty() ? plain : instruction.c_str(), instruction.empty() && !simt ? Pipe::S : Pipe::V, pc,
-                  where + describe(core, what.address));
+                  where + describe(core, what.address), what.stack);
     } catch (...) {
         error = std::current_exception();
     }
@@ -133,11 +142,19 @@ void handle(int signal, siginfo_t* info, void* context) {
 #endif
     const auto* stack = reinterpret_cast<const void*>(sp);
     const bool is_time = signal == time_signal();
-    if (is_time && !(core && core->ai.launch->must_end())) return;
+    if (is_time && (trap.is_walking || !(core && core->ai.launch->must_end()))) return;
     const bool is_kernel = core && (core->fiber.owns(stack) || (simt_context.owns_stack && simt_context.owns_stack(stack))) &&
                            (signal == SIGFPE || (!is_time && where_is(*core, address) != Where::elsewhere) || is_kernel_code(pc));
-    if (is_kernel) {
-        trap = {signal, address, pc};
+    if (is_kernel || trap.is_walking) {
+        if (!trap.is_walking) {
+            trap.signal = signal;
+            trap.address = address;
+            trap.pc = pc;
+            trap.stack->count = 0;
+            trap.is_walking = true;
+            if (is_code(pc)) *trap.stack = Frames::here();
+        }
+        trap.is_walking = false;
         sanitizer::unpoison(core->fiber.stack_bottom(), Fiber::kStackBytes);  // the frames that are given up
         pc = reinterpret_cast<uint64_t>(&trapped);
         sp = reinterpret_cast<uint64_t>(core->fiber.stack_top()) - kReturnAddress;  // as after a call
@@ -164,6 +181,7 @@ void handle(int signal, siginfo_t* info, void* context) {
 struct HandlerStack {
     static constexpr size_t kBytes = 64 * 1024;  // with AVX-512 and AMX registers a signal frame takes up to 12 KiB
     void* memory = nullptr;
+    const std::unique_ptr<Frames> frames = std::make_unique<Frames>();  // what the handler finds on the kernel's stack
     HandlerStack() {
         stack_t now;
         if (sigaltstack(nullptr, &now) == 0 && !(now.ss_flags & SS_DISABLE)) return;
@@ -241,7 +259,7 @@ void install_traps() {
 
 void prepare_thread_for_traps() {
     static thread_local HandlerStack stack;
-    static_cast<void>(stack.memory);
+    trap.stack = stack.frames.get();
 }
 
 }  // namespace ascend

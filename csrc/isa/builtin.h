@@ -24,6 +24,8 @@ inline constexpr struct {
 namespace ascend::isa {
 
 [[noreturn, gnu::cold, gnu::visibility("default")]] void device_assert_failed(const char* condition);
+// To standard output. What a core has printed last is part of the message when an assertion of its fails.
+[[gnu::visibility("default")]] void device_print(const char* pattern, ...);
 
 // An object that is no arithmetic type must not travel through "...".
 template <typename T>
@@ -33,11 +35,7 @@ constexpr T printed(T value) {
 inline int printed(asc_block_index index) { return index; }
 template <typename... Args>
 inline void device_printf(const char* pattern, Args... args) {
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-security"
-    std::printf(pattern, printed(args)...);
-    std::fflush(stdout);  // Python's own output goes through another buffer
-#pragma GCC diagnostic pop
+    device_print(pattern, printed(args)...);
 }
 
 }  // namespace ascend::isa

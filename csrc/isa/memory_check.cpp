@@ -9,6 +9,7 @@
 
 #include "chip/device.h"
 #include "chip/launch.h"
+#include "chip/source_line.h"
 #include "isa/instruction.h"
 #include "isa/simt_launch.h"
 
