@@ -152,7 +152,8 @@ def build_library(source: str, file_name: str | None, kernels: Iterable[str], *,
     level = host_compiler.level()
     folders = [Path(path).resolve() for path in include_dirs]
     headers = [*folders, *host_compiler.include_folders()]
-    options = (*host_compiler.flags(level), *host_compiler.GUARD_FLAGS[compiler.family], *host_compiler.check_flags(compiler), *flags)
+    options = (*host_compiler.flags(level), *host_compiler.DEBUG_FLAGS, *host_compiler.GUARD_FLAGS[compiler.family],
+               *host_compiler.check_flags(compiler), *flags)
     # The text first: its line numbers stay its own.
     text = f'{source}\n#line 1 "entries of {", ".join(kernels)}"\n' + "".join(
         f'extern "C" [[gnu::visibility("default")]] void ascend_sim_entry_{name}(const uint8_t* args) {{ ascend::isa::kernel_entry<&{name}>(args); }}\n'

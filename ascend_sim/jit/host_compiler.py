@@ -41,11 +41,14 @@ CHECK_MEMORY_FLAGS = {
     "clang": (*_INSTRUMENTED, "-mllvm", "-asan-instrumentation-with-call-threshold=0", "-mllvm", "-asan-stack=0", "-mllvm", "-asan-globals=0"),
 }
 # Kernel text may be wrong in any way. A local variable larger than the stack must meet the guard page below it, an index beyond a local array
-# be seen where it can be (csrc/isa/local_arrays.h), and an endless loop not be taken for one that ends.
+# be seen where it can be (csrc/isa/local_arrays.h), and an endless loop not be taken for one that ends. Another text may have a kernel of the
+# same name: nothing of one is unique in the process.
 GUARD_FLAGS = {
-    "gcc": ("-fstack-clash-protection", "-fno-finite-loops", "-fsanitize=bounds", "-fno-sanitize-recover=bounds"),
+    "gcc": ("-fstack-clash-protection", "-fno-finite-loops", "-fsanitize=bounds", "-fno-sanitize-recover=bounds", "-fno-gnu-unique"),
     "clang": ("-fstack-clash-protection", "-fno-finite-loops", "-fsanitize=array-bounds", "-fno-sanitize-recover=array-bounds"),
 }
+# Of functions in headers addr2line of binutils 2.40 names the wrong file with version 5.
+DEBUG_FLAGS = ("-gdwarf-4", "-g1")
 # Matrix units matter to the cube only, which is in the library.
 LEVEL_OF_HOST = {"amx": "avx512", "neon": "portable"}
 

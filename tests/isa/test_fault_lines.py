@@ -63,6 +63,6 @@ def test_a_queued_instruction_names_every_line_that_may_have_issued_it(kernels):
     """The line of the header is known, and not who called it when."""
     kernels["deferred"][1](torch.zeros(64).npu(), 0)
     lines = f"lines.cpp:{LINES['deferred 1']} or {LINES['deferred 2']}"
-    for where, flag in ((1, 3), (2, 4)):
+    for where, flag in ((1, 0), (2, 1)):
         message = message_of(kernels["deferred"], where)
-        assert message.endswith(f"MTE3 asc_sync_wait waits for flag V->MTE3 id {flag}: never set     {lines} (in shared.h:{SHARED['deferred']})"), message
+        assert message.endswith(f"MTE3  asc_sync_wait waits for flag V->MTE3 id {flag}: never set     {lines} (in shared.h:{SHARED['queued']})"), message

@@ -68,6 +68,17 @@ def test_a_kernel_given_as_text_computes(kernels):
     assert record.name == "scale" and record.simulated_us > 0 and record.gm_read_bytes == record.gm_written_bytes == x.nbytes
 
 
+def test_two_texts_may_have_a_kernel_of_the_same_name():
+    kernels = [jit.compile(f'extern "C" __global__ __vector__ void same(__gm__ float* x{more}) {{ x[0] = {value}; }}')
+               for more, value in (("", 1), (", float y", "y"), (", int8_t y", "2 * y"))]
+    x = torch.zeros(1).npu()
+    seen = []
+    for kernel, arguments in zip(kernels, ((), (2.5,), (3,)), strict=True):
+        kernel[1](x, *arguments)
+        seen.append(x.item())
+    assert seen == [1, 2.5, 6]
+
+
 def test_each_core_of_a_mixed_kernel_runs_it(kernels):
     seen = torch.zeros(9, dtype=torch.int32).npu()
     kernels["which"][3](seen)

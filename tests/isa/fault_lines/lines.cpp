@@ -19,14 +19,15 @@ VECTOR(inlined) {
 VECTOR(called) {
     shared::copy_twice<64>(where == 1 ? 16 : 64, x);  // @called 1
     shared::copy_twice<64>(where == 2 ? 16 : 64, x);  // @called 2
+    x[0] = 1;
 }
 
 VECTOR(ends_in_a_jump) {
     asc_sync_notify(PIPE_MTE2, PIPE_V, 0);
-    asc_sync_notify(PIPE_MTE2, PIPE_V, 0);
+    asc_sync_notify(PIPE_MTE2, PIPE_V, 1);
     shared::wait(where == 1 ? 9 : 0);  // @ends_in_a_jump 1
     x[0] = 1;
-    shared::wait(where == 2 ? 9 : 0);  // @ends_in_a_jump 2
+    shared::wait(where == 2 ? 9 : 1);  // @ends_in_a_jump 2
     x[0] = 2;
 }
 
@@ -43,6 +44,7 @@ VECTOR(of_an_exported_function) {
 VECTOR(unlikely) {
     shared::rarely(x, where == 1);  // @unlikely 1
     shared::rarely(x, where == 2);  // @unlikely 2
+    x[1] = 1;
 }
 
 VECTOR(assertion) {
@@ -60,13 +62,11 @@ VECTOR(simt) { asc_vf_call<threads>(cce::dim3(64), shared::ub(0), where); }
 
 // Nobody sets the flag: the wait is in the queue when the launch gives up.
 VECTOR(deferred) {
-    if (where != 2) shared::store_behind(where == 1 ? 3 : 0);  // @deferred 1
-    if (where != 1) shared::store_behind(where == 2 ? 4 : 0);  // @deferred 2
-    if (!where) {
-        asc_sync_notify(PIPE_V, PIPE_MTE3, 0);
-        asc_sync_notify(PIPE_V, PIPE_MTE3, 0);
-        asc_sync_wait(PIPE_MTE3, PIPE_V, 0);
-        asc_sync_wait(PIPE_MTE3, PIPE_V, 0);
+    if (where != 2) shared::store_behind(0);  // @deferred 1
+    if (where != 1) shared::store_behind(1);  // @deferred 2
+    for (int i = 0; i < (where ? 0 : 2); ++i) {
+        asc_sync_notify(PIPE_V, PIPE_MTE3, i);
+        asc_sync_wait(PIPE_MTE3, PIPE_V, i);
     }
 }
 

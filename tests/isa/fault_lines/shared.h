@@ -21,14 +21,14 @@ template <int kBytes>
 [[gnu::noinline]] inline void copy_in(int64_t destination, __gm__ float* source) {
     asc_copy_gm2ub_align(ub(destination), source, 1, kBytes, 0, 0, 0, asc_load_l2_cache_mode(0), kBytes, kBytes);  // @copy_in
     asc_sync_notify(PIPE_MTE2, PIPE_V, 0);
+    asc_sync_wait(PIPE_MTE2, PIPE_V, 0);
 }
 
 template <int kBytes>
 [[gnu::noinline]] inline void copy_twice(int64_t destination, __gm__ float* source) {
     copy_in<kBytes>(0, source);
     copy_in<kBytes>(destination, source);
-    asc_sync_wait(PIPE_MTE2, PIPE_V, 0);
-    asc_sync_wait(PIPE_MTE2, PIPE_V, 0);
+    asc_sync_pipe(PIPE_V);
 }
 
 // Its frame is gone when the instruction looks at its arguments.
@@ -42,7 +42,7 @@ template <class T>
 }
 
 [[gnu::noinline]] inline void store_behind(int pipe_id) {
-    asc_sync_wait(PIPE_V, PIPE_MTE3, pipe_id);  // @deferred
+    asc_sync_wait(PIPE_V, PIPE_MTE3, pipe_id);  // @queued
     asc_sync_notify(PIPE_MTE3, PIPE_V, pipe_id);
 }
 
