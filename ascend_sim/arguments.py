@@ -13,11 +13,13 @@ _LONGEST = 200      # characters of a value in a message
 
 
 def shown(value) -> str:
-    """A value as messages show it: never longer than a few lines, and never an exception of its own."""
+    """A value as messages show it: on one line, not a long one, and never an exception of its own. A tensor is what it is, not what it holds."""
     if type(value) is int and value.bit_length() > 600:
         return f"a whole number of {value.bit_length()} bits"
     try:
-        text = repr(value)
+        is_tensor = type(value).__module__.partition(".")[0] == "torch" and hasattr(value, "storage_offset")
+        text = f"a {str(value.dtype).removeprefix('torch.')} tensor of shape {tuple(value.shape)} on {value.device}" if is_tensor else repr(value)
+        text = " ".join(text.split())
     except Exception:                   # objects half made
         text = f"a {type(value).__name__}"
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}.."

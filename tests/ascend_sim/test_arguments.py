@@ -170,3 +170,8 @@ def test_codes_of_signed_types_stand_for_their_bytes():
     assert formats.decode("e4m3", np.array([-0x40], np.int8)) == formats.decode("e4m3", [0xC0]) == -2.0
     with pytest.raises(ValueError, match="codes has values from 256 to 256; expected codes from 0 to 255"):
         formats.decode("e4m3", [256])
+
+
+def test_a_value_is_shown_on_one_line_and_a_tensor_by_what_it_is():
+    assert arguments.shown(torch.ones(2, 3, dtype=torch.bfloat16).npu()) == "a bfloat16 tensor of shape (2, 3) on npu:0"
+    assert arguments.shown("two\nlines") == r"'two\nlines'" and "\n" not in arguments.shown(np.ones((3, 3)))
