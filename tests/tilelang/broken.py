@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: MIT
+"""TileLang programs that end in a message, for docs/tilelang.md, and some that its Ascend target does not take. TileLang reads their source."""
+
+import tilelang
+import tilelang.ascend.language as T
+
+N = 1024
+
+
+@tilelang.jit(target="ascend", out_idx=[2])
+def half_loaded():
+    @T.prim_func
+    def half_loaded(A: T.Tensor((128, 64), "bfloat16"), B: T.Tensor((128, 64), "bfloat16"), C: T.Tensor((128, 128), "float32")):
+        with T.Kernel(1):
+            a, b = T.alloc_l1((128, 64), "bfloat16"), T.alloc_l1((128, 64), "bfloat16")
+            c = T.alloc_l0c((128, 128), "float32")
+            T.copy(A[0:64, 0:64], a[0:64, 0:64])
+            T.copy(B, b)
+            T.gemm(a, b, c, transpose_B=True, clear_accum=True)
+            T.copy(c, C)
+    return half_loaded
+
+
+@tilelang.jit(target="ascend", out_idx=[1])
+def lost_flag():
+    @T.prim_func
+    def lost_flag(A: T.Tensor((N,), "float32"), C: T.Tensor((N,), "float32")):
+        with T.Kernel(2):
+            a = T.alloc_shared((N,), "float32")
+            T.copy(A, a)
+            T.ascend_set_flag("MTE2_MTE3", 1)
+            T.ascend_wait_flag("MTE2_MTE3", 2)
+            T.copy(a, C)
+    return lost_flag
+
+
+@tilelang.jit(target="ascend", out_idx=[1])
+def checked():
+    @T.prim_func
+    def checked(A: T.Tensor((N,), "float32"), C: T.Tensor((N,), "float32")):
+        with T.Kernel(1):
+            a = T.alloc_shared((N,), "float32")
+            T.copy(A, a)
+            with T.SimtVF(threads=64):
+                for i in T.Parallel(N):
+                    T.device_assert(a[i] < 100.0, "too large")
+                    a[i] = a[i] + 1.0
+            T.copy(a, C)
+    return checked
+
+
+@tilelang.jit(target="ascend", out_idx=[1])
+def endless():
+    @T.prim_func
+    def endless(A: T.Tensor((N,), "float32"), C: T.Tensor((N,), "float32")):
+        with T.Kernel(1):
+            a = T.alloc_shared((N,), "float32")
+            T.copy(A, a)
+            with T.SimtVF(threads=64):
+                t = T.get_thread_binding(0)
+                while a[0] < 10.0:
+                    a[t + 1] = a[t + 1] + 1.0
+            T.copy(a, C)
+    return endless
+
+
+# ---- not in the target of 0.1.15 -------------------------------------------------------------------------------------
+
+
+@tilelang.jit(target="ascend", out_idx=[1])
+def cumsum():
+    @T.prim_func
+    def cumsum(A: T.Tensor((8, 128), "float32"), C: T.Tensor((8, 128), "float32")):
+        with T.Kernel(1):
+            a = T.alloc_shared((8, 128), "float32")
+            T.copy(A, a)
+            with T.SimtVF(threads=128):
+                T.cumsum(a, dim=1)
+            T.copy(a, C)
+    return cumsum
+
+
+@tilelang.jit(target="ascend", out_idx=[1])
+def shuffle(name):
+    function = getattr(T, name)
+
+    @T.prim_func
+    def shuffle(A: T.Tensor((32,), "float32"), C: T.Tensor((32,), "float32")):
+        with T.Kernel(1):
+            a = T.alloc_shared((32,), "float32")
+            T.copy(A, a)
+            with T.SimtVF(threads=32):
+                t = T.get_thread_binding(0)
+                a[t] = function(a[t], 1)
+            T.copy(a, C)
+    return shuffle
+
+
+@tilelang.jit(target="ascend", out_idx=[2])
+def gemm(dtype, transpose_a, transpose_b):
+    @T.prim_func
+    def gemm(A: T.Tensor((128, 128), dtype), B: T.Tensor((128, 128), dtype), C: T.Tensor((128, 128), "float32")):
+        with T.Kernel(1):
+            a, b = T.alloc_l1((128, 128), dtype), T.alloc_l1((128, 128), dtype)
+            c = T.alloc_l0c((128, 128), "float32")
+            T.copy(A, a)
+            T.copy(B, b)
+            T.gemm(a, b, c, transpose_A=transpose_a, transpose_B=transpose_b, clear_accum=True)
+            T.copy(c, C)
+    return gemm
+
+
+@tilelang.jit(target="ascend", out_idx=[1])
+def row_sums(columns):
+    @T.prim_func
+    def row_sums(A: T.Tensor((4, columns), "float32"), C: T.Tensor((4,), "float32")):
+        with T.Kernel(1):
+            a = T.alloc_shared((4, columns), "float32")
+            c = T.alloc_shared((64,), "float32")
+            T.copy(A, a)
+            with T.SimtVF(threads=128):
+                rows = T.alloc_fragment((4, columns), "float32")
+                sums = T.alloc_fragment((4,), "float32")
+                T.copy(a, rows)
+                T.reduce_sum(rows, sums, dim=1)
+                T.copy(sums, c[0:4])
+            T.copy(c[0:4], C)
+    return row_sums
+
+
+def shifted(clipped):
+    """A copy that begins `shift` elements into its tensor."""
+    configs = {} if clipped else {"tl.disable_safe_memory_legalize": True}
+
+    @tilelang.jit(target="ascend", out_idx=[2], pass_configs=configs)
+    def make():
+        @T.prim_func
+        def shifted(A: T.Tensor((N,), "float32"), S: T.Tensor((8,), "int32"), C: T.Tensor((N,), "float32")):
+            with T.Kernel(1):
+                a = T.alloc_shared((N,), "float32")
+                T.copy(A, a)
+                shift = S[0]
+                T.copy(A[shift:shift + N], a[0:N])
+                T.copy(a, C)
+        return shifted
+    return make()
+
+
+def picked(clipped):
+    configs = {} if clipped else {"tl.disable_safe_memory_legalize": True}
+
+    @tilelang.jit(target="ascend", out_idx=[2], pass_configs=configs)
+    def make():
+        @T.prim_func
+        def picked(A: T.Tensor((N,), "float32"), I: T.Tensor((N,), "int32"), C: T.Tensor((N,), "float32")):  # noqa: E741
+            with T.Kernel(1):
+                c, index = T.alloc_shared((N,), "float32"), T.alloc_shared((N,), "int32")
+                T.copy(I, index)
+                with T.SimtVF(threads=128):
+                    for i in T.Parallel(N):
+                        c[i] = A[index[i]]
+                T.copy(c, C)
+        return picked
+    return make()

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: MIT
+"""Do TileLang's kernels get the messages that docs/tilelang.md shows, and does its Ascend target lack what that page says?"""
+
+import re
+from pathlib import Path
+
+import pytest
+import torch
+from ascend_sim import _C
+
+PAGE = (Path(__file__).parents[2] / "docs" / "tilelang.md").read_text(encoding="utf-8")
+N = 1024
+
+
+@pytest.fixture(scope="module")
+def broken(load_programs):
+    return load_programs("broken")
+
+
+def message_of(kernel, *tensors):
+    with pytest.raises(RuntimeError) as caught:
+        kernel(*(tensor.npu() for tensor in tensors))
+    return re.sub(r"at \S*/(\w+\.py):\d+", r"at \1:41", str(caught.value))
+
+
+@pytest.mark.parametrize("name", ["half_loaded", "lost_flag", "checked", "endless"])
+def test_the_page_shows_the_message_and_the_line_is_in_the_source(broken, name, request):
+    kernel = getattr(broken, name)()
+    if name == "endless":
+        _C.set_launch_timeout(1.0)
+        request.addfinalizer(lambda: _C.set_launch_timeout(300.0))
+    tensors = [torch.ones(128, 64).bfloat16()] * 2 if name == "half_loaded" else [torch.arange(N).float()]
+    message = message_of(kernel, *tensors)
+    shown = re.sub(r"endless_kernel\.cpp:\d+", "endless_kernel.cpp:4", message)         # whichever of the loop's lines ran then
+    assert f"\n{shown}\n" in PAGE, message
+    called = {"half_loaded": "ascend_gemm_l1<", "lost_flag": "asc_sync_wait(PIPE_MTE2, PIPE_MTE3", "checked": "device_assert_with_msg", "endless": ""}
+    line = int(re.search(rf"{name}_kernel\.cpp:(\d+)", message)[1])
+    assert called[name] in kernel.get_kernel_source().splitlines()[line - 1]
+
+
+@pytest.mark.tilelang
+@pytest.mark.parametrize("program, arguments, message", [
+    ("cumsum", (), "no cumsum implementation is registered"),
+    *(("shuffle", (name,), "Unresolved call .*tl.shfl") for name in ("shfl_xor", "shfl_down", "shfl_up", "shfl_sync")),
+    *(("gemm", ("float16", *transposed), "only supports trans_A=False, trans_B=True") for transposed in ((False, False), (True, False), (True, True))),
+    ("gemm", ("float8_e5m2", False, True), "Unsupported dtype for Ascend GEMM: float8_e5m2"),
+    *(("row_sums", (columns,), "no available layout found") for columns in (33, 520, 4097)),
+])
+def test_what_tilelang_0_1_15_does_not_lower(broken, program, arguments, message):
+    with pytest.raises(Exception, match=message):
+        getattr(broken, program)(*arguments)
+
+
+@pytest.mark.tilelang
+def test_sums_of_rows_over_64_threads_beside_each_other_are_those_of_the_first(broken):
+    """reduce.h of the wheel, cross_warp_reduce: what the first warp has is given to all threads, whichever group they belong to."""
+    x = torch.randn(4, 128)
+    sums = broken.row_sums(128)(x.npu()).cpu()
+    torch.testing.assert_close(sums, x.sum(1)[[0, 0, 2, 2]], rtol=1e-4, atol=1e-4)
+    x = torch.randn(4, 256)
+    torch.testing.assert_close(broken.row_sums(256)(x.npu()).cpu(), x.sum(1), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.tilelang
+def test_tilelang_clips_copies_and_indices_unless_told_not_to(broken):
+    x, shift, index = torch.arange(N).float() + 1, torch.full((8,), 1, dtype=torch.int32), torch.arange(N, dtype=torch.int32)
+    index[7] = 1 << 30
+    assert torch.equal(broken.shifted(True)(x.npu(), shift.npu()).cpu()[:N - 1], x[1:])
+    assert "global memory" in message_of(broken.shifted(False), x, torch.full((8,), -1, dtype=torch.int32))
+    assert broken.picked(True)(x.npu(), index.npu())[7].item() == 0
+    assert "SIMT load or store: thread (7, 0, 0): " in message_of(broken.picked(False), x, index)
