@@ -26,7 +26,7 @@ _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _OBJECT = "kernel.so"
 _THREADS = "-pthread"                   # defines a macro, and the compiler takes a precompiled header only with the same ones
 _PREFIX = "prefix.h"                    # what every kernel includes; precompiled where that is possible
-_PREFIX_TEXT = '#include "c_api/asc_simd.h"\n#include "isa/kernel_entry.h"\n'
+_PREFIX_TEXT = '#include "c_api/asc_simd.h"\n#include "isa/kernel_entry.h"\n#include "isa/kernel_text.h"\n'
 
 
 def compile(source: str | Path, name: str | None = None, cores: str | None = None, *, include_dirs: Iterable[str | Path] = (),  # noqa: A001

@@ -61,6 +61,9 @@ public:
         return address >= base_ && address < base_ + capacity_bytes_;
     }
 
+    // The same, with the empty addresses on its sides.
+    bool is_near(const void* p) const { return reinterpret_cast<uint64_t>(p) - (base_ - guard_bytes_) < capacity_bytes_ + 2 * guard_bytes_; }
+
     // Zeros in a range of this memory. Whole pages of a large one go back to the host and come as zeros when they are next touched, so
     // that clearing gigabytes (benchmarks do, to flush the L2) neither takes host memory nor the time to write it.
     void zero(void* p, uint64_t bytes);

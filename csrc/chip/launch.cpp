@@ -136,6 +136,24 @@ private:
         }
         return false;
     }
+    // What libraries throw that kernel text calls is the kernel's fault, too. Text of its own that throws: csrc/isa/kernel_text.h.
+    static void run_entry(const Launch& launch, Core& core) {
+        std::string what;
+        try {
+            return launch.kernel_.entry(launch.args_);
+        } catch (const FiberCancelled&) {
+            throw;
+        } catch (const LaunchError&) {
+            throw;
+        } catch (const std::bad_alloc&) {
+            throw;
+        } catch (const std::exception& error) {
+            what = std::string("an exception: ") + error.what();
+        } catch (...) {
+            what = "an exception";
+        }
+        core.fail("throw", Pipe::S, nullptr, what);
+    }
     void start_next() {
         active_ = false;
         // Vector kernels use one AIV a block: AI core c runs blocks 2c and 2c+1; waves follow at the chip's width.
@@ -159,7 +177,7 @@ private:
             const Launch& launch = launch_;
             Core* self = &core;
             core.fiber.start([&launch, self] {
-                launch.kernel_.entry(launch.args_);
+                run_entry(launch, *self);
                 self->flush_pending_vector_work();
             });
         };

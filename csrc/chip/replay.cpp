@@ -37,7 +37,7 @@ struct Flag {
     };
     std::vector<Set> sets;
     size_t head = 0;
-    double consumed_at = 0;
+    double consumed_at = 0, set_at = -1;   // of the set consumed last
     bool empty() const { return head == sets.size(); }
     void push(double at, uint32_t record) {
         if (head == sets.size()) sets.clear(), head = 0;
@@ -219,6 +219,7 @@ private:
             if (!s[kind].at_block_end() || !s[kind].drained()) return;
             at = std::max(at, end_of(s[kind]));
         }
+        for (int kind = 0; kind < kKinds; ++kind) report_left_sets(s[kind]);
         for (int kind = 0; kind < kKinds; ++kind) {
             ++s[kind].next_block;
             s[kind].block_end = block_end(s[kind]);
@@ -245,6 +246,7 @@ private:
                 report(ViolationKind::never_continues, s, pipe.queue[pipe.started % kMaxDepth].record, end, 0);
                 is_blocked = true;
             }
+            if (!is_blocked) report_left_sets(s);
             if (!is_blocked && s.cursor < s.size) report(ViolationKind::never_continues, s, s.cursor, end, 0);
         }
         // The launch table gives whole durations; its part for the first core's start and for blocks beyond
@@ -258,6 +260,19 @@ private:
         result_.hbm_read_bytes = flows_.hbm_read_bytes;
         result_.hbm_written_bytes = flows_.hbm_written_bytes;
         return std::move(result_);
+    }
+
+    // One set that nothing consumes may be left when a block ends; of two, the second came before the first was consumed.
+    void report_left_sets(Stream& s) {
+        for (auto& row : s.flags)
+            for (auto& flags : row)
+                for (int i = 0; flags && i < kFlagIds; ++i) {
+                    const Flag& flag = flags[i];
+                    const size_t left = flag.sets.size() - flag.head;
+                    if (left < 2) continue;
+                    const Flag::Set& second = flag.sets[flag.head + 1];
+                    report(ViolationKind::flag_left_set, s, second.record, second.at, static_cast<double>(left));
+                }
     }
 
     void report(ViolationKind kind, const Stream& s, uint32_t record, double at, double other) {
@@ -546,7 +561,7 @@ private:
             case op_set_flag: {
                 const double at = done + spec_.flag_cycles;
                 Flag& flag = s.flag(r.pipe, sync.other, sync.id);
-                if (flag.empty() && at < flag.consumed_at)
+                if (flag.empty() && (at < flag.consumed_at || at <= flag.set_at))
                     report(ViolationKind::flag_set_twice, s, record, at, flag.consumed_at);
                 flag.push(at, record);
                 s.dirty |= 1u << index_of(sync.other);
@@ -555,9 +570,10 @@ private:
             case op_wait_flag: {
                 Flag& flag = s.flag(sync.other, r.pipe, sync.id);
                 if (flag.empty()) return -1;
-                const double at = std::max(ready, flag.sets[flag.head++].at);
-                flag.consumed_at = at;
-                if (!flag.empty() && flag.sets[flag.head].at < at)
+                flag.set_at = flag.sets[flag.head++].at;
+                const double at = flag.consumed_at = std::max(ready, flag.set_at);
+                // Both sets in one cycle: nobody can have consumed the first in between.
+                if (!flag.empty() && (flag.sets[flag.head].at < at || flag.sets[flag.head].at <= flag.set_at))
                     report(ViolationKind::flag_set_twice, s, flag.sets[flag.head].record, flag.sets[flag.head].at, at);
                 return at;
             }
@@ -719,8 +735,14 @@ ReplayResult replay(const LaunchTrace& trace, const ChipSpec& spec, L2State& l2,
 std::string describe(const Violation& v, const LaunchTrace& trace) {
     const Record& r = trace.ai_cores[static_cast<size_t>(v.ai_core)].of[static_cast<int>(v.core)][v.record];
     std::string line = format("  core %d  %s  %s  %s ", v.ai_core, core_kind_name(v.core), pipe_name(r.pipe), instruction_name(r));
-    if (v.kind == ViolationKind::flag_set_twice)
+    if (v.kind == ViolationKind::flag_set_twice && v.at_cycles >= v.other_cycles)
+        line += format("sets flag %s->%s id %d at cycle %.0f, in which the one before is set, too: no wait can consume it in between",
+                       pipe_name(r.pipe), pipe_name(r.sync.other), r.sync.id, v.at_cycles);
+    else if (v.kind == ViolationKind::flag_set_twice)
         line += format("sets flag %s->%s id %d at cycle %.0f, before the wait at cycle %.0f consumes the one before",
+                       pipe_name(r.pipe), pipe_name(r.sync.other), r.sync.id, v.at_cycles, v.other_cycles);
+    else if (v.kind == ViolationKind::flag_left_set)
+        line += format("sets flag %s->%s id %d at cycle %.0f, and nothing ever consumes the one before: %.0f sets are left when the block ends",
                        pipe_name(r.pipe), pipe_name(r.sync.other), r.sync.id, v.at_cycles, v.other_cycles);
     else
         line += format("(record %llu) never begins: what it waits for would be issued behind a full queue",

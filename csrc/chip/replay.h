@@ -37,6 +37,7 @@ struct CoreUse {
 
 enum class ViolationKind : uint8_t {
     flag_set_twice,                // a set before the wait that consumes the one before, in simulated time
+    flag_left_set,                 // the same, and nothing ever consumes the one before
     never_continues,               // a record that waits for something that does not happen
 };
 
@@ -46,7 +47,7 @@ struct Violation {
     CoreKind core;
     uint64_t record;               // index in that core's trace
     double at_cycles;              // of the second set
-    double other_cycles;           // when the first one was consumed
+    double other_cycles;           // when the first one was consumed; flag_left_set: how many sets are left
 };
 
 struct ReplayResult {

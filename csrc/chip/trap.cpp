@@ -19,6 +19,7 @@
 #include <optional>
 #include <utility>
 
+#include "chip/address.h"
 #include "chip/core.h"
 #include "chip/device.h"
 #include "chip/launch.h"
@@ -34,6 +35,7 @@ struct Trap {
     uint64_t address, pc;
     Frames* stack;             // not in here: thread-local memory is scarce
     volatile bool is_walking;  // the stack: one that the kernel has destroyed may trap again
+    bool is_call;  // of an address where no code is; pc is the caller's then, or 0
 };
 thread_local Trap trap [[gnu::tls_model("initial-exec")]];
 
@@ -42,11 +44,14 @@ constexpr int kSignals[] = {SIGSEGV, SIGBUS, SIGFPE};
 int time_signal() { return SIGRTMIN + 6; }
 struct sigaction previous[std::size(kSignals)];
 
+constexpr uint64_t kUnknownAddress = ~uint64_t{0};  // the processor does not say which
 constexpr uint64_t kOnChipOffsets = 1u << 20;  // pointers into L1 and L0 are offsets; the host maps nothing down there
 
 TrapContext simt_context;
 
 enum class Where { elsewhere, ub0, ub1, on_chip_offset, global_memory, stack_guard, thread_stack_guard };
+
+bool is_guard(const Core& core, const void* p) { return core.fiber.is_guard(p) || (simt_context.is_guard && simt_context.is_guard(p)); }
 
 // Asked in the signal handler: looks, and calls nothing.
 Where where_is(const Core& core, uint64_t address) {
@@ -59,7 +64,10 @@ Where where_is(const Core& core, uint64_t address) {
     return core.ai.launch->device().hbm.contains(p) ? Where::global_memory : Where::elsewhere;
 }
 
-std::string describe(Core& core, uint64_t address) {
+}  // namespace
+
+std::string what_is_at(const Core& core, uint64_t address) {
+    if (address == kUnknownAddress) return "an address that no memory can have";
     const Where where = where_is(core, address);
     switch (where) {
         case Where::ub0:
@@ -67,6 +75,8 @@ std::string describe(Core& core, uint64_t address) {
             const Memory& ub = core.ai.ub[where == Where::ub1];
             const int64_t offset = static_cast<int64_t>(address - reinterpret_cast<uint64_t>(ub.at(0)));
             const bool before = offset < 0;
+            if (!before && offset < ub.bytes())
+                return format("%s address 0x%llx is the other vector core's", ub.name(), static_cast<unsigned long long>(offset));
             return format("%s address %s0x%llx lies %s the memory, which ends at 0x%x", ub.name(), before ? "-" : "",
                           static_cast<unsigned long long>(before ? -offset : offset), before ? "before" : "behind",
                           ub.bytes());
@@ -78,12 +88,16 @@ std::string describe(Core& core, uint64_t address) {
             return format("local variables need more than the %zu KiB of this core's stack", Fiber::kStackBytes / 1024);
         case Where::thread_stack_guard:
             return format("local variables need more than the %zu KiB of this thread's stack", simt_context.stack_kib);
-        case Where::elsewhere:
+        case Where::elsewhere: {
+            const std::string other = whose_memory(core.ai.launch->device().hbm, address);
+            if (!other.empty()) return other;
             return format("address 0x%llx is neither in UB nor in global memory", static_cast<unsigned long long>(address));
-        default:
-            return format("global memory 0x%llx belongs to no live tensor", static_cast<unsigned long long>(address));
+        }
+        default: return not_live(core.ai.launch->device().hbm, address);
     }
 }
+
+namespace {
 
 // A wild index may lead anywhere. It is the kernel's own if the code that used it is neither of this library nor of the C
 // library, which may hold locks.
@@ -114,12 +128,16 @@ bool is_code(uint64_t pc) {
         if (what.signal == time_signal())
             core.fail(simt ? "SIMT code" : "scalar code", simt ? Pipe::V : Pipe::S, pc, where + core.ai.launch->reason_to_end(), what.stack);
         if (what.signal == SIGFPE)
-            core.fail(simt ? "SIMT code" : "scalar code", simt ? Pipe::V : Pipe::S, pc, where + "integer division by zero", what.stack);
+            core.fail(simt ? "SIMT code" : "scalar code", simt ? Pipe::V : Pipe::S, pc,
+                      where + "integer division by zero, or of the most negative integer by -1, whose quotient has no representation", what.stack);
+        if (what.is_call)
+            core.fail(simt ? "SIMT code" : "scalar code", simt ? Pipe::V : Pipe::S, what.pc ? pc : nullptr,
+                      where + format("call of address 0x%llx, where no code is", static_cast<unsigned long long>(what.address)), what.stack);
         // The line of the instruction tells which one it is; none: an access by plain C++.
         const std::string instruction = instruction_at(reinterpret_cast<uint64_t>(pc));
         const char* plain = simt ? "SIMT load or store" : "scalar load or store";
         core.fail(instruction.empty() ? plain : instruction.c_str(), instruction.empty() && !simt ? Pipe::S : Pipe::V, pc,
-                  where + describe(core, what.address), what.stack);
+                  where + what_is_at(core, what.address), what.stack);
     } catch (...) {
         error = std::current_exception();
     }
@@ -129,7 +147,7 @@ bool is_code(uint64_t pc) {
 
 void handle(int signal, siginfo_t* info, void* context) {
     Core* core = running_core;
-    const auto address = reinterpret_cast<uint64_t>(info->si_addr);
+    const auto address = info->si_code == SI_KERNEL ? kUnknownAddress : reinterpret_cast<uint64_t>(info->si_addr);
     auto* machine = &static_cast<ucontext_t*>(context)->uc_mcontext;
 #if defined(__x86_64__)
     auto& pc = reinterpret_cast<uint64_t&>(machine->gregs[REG_RIP]);
@@ -143,13 +161,24 @@ void handle(int signal, siginfo_t* info, void* context) {
     const auto* stack = reinterpret_cast<const void*>(sp);
     const bool is_time = signal == time_signal();
     if (is_time && (trap.is_walking || !(core && core->ai.launch->must_end()))) return;
+    // The processor found nothing to execute where it was sent: the caller is where it would have returned to.
+    const bool is_call = (signal == SIGSEGV || signal == SIGBUS) && info->si_code > 0 && address == pc;
     const bool is_kernel = core && (core->fiber.owns(stack) || (simt_context.owns_stack && simt_context.owns_stack(stack))) &&
-                           (signal == SIGFPE || (!is_time && where_is(*core, address) != Where::elsewhere) || is_kernel_code(pc));
+                           (signal == SIGFPE || is_call || (!is_time && where_is(*core, address) != Where::elsewhere) || is_kernel_code(pc));
     if (is_kernel || trap.is_walking) {
         if (!trap.is_walking) {
             trap.signal = signal;
             trap.address = address;
             trap.pc = pc;
+            trap.is_call = is_call;
+            if (is_call) {
+#if defined(__x86_64__)
+                const uint64_t caller = is_guard(*core, stack) ? 0 : *static_cast<const uint64_t*>(stack);
+#else
+                const uint64_t caller = machine->regs[30];
+#endif
+                trap.pc = caller && is_kernel_code(caller - 1) ? caller - 1 : 0;
+            }
             trap.stack->count = 0;
             trap.is_walking = true;
             if (is_code(pc)) *trap.stack = Frames::here();

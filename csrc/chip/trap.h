@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 namespace ascend {
@@ -19,6 +20,10 @@ struct TrapContext {
     size_t stack_kib = 0;
 };
 void set_trap_context(const TrapContext& context);
+
+class Core;
+// What a kernel's address leads to that it may not use, for a message.
+std::string what_is_at(const Core& core, uint64_t address);
 
 // Makes SIGSEGV, SIGBUS and SIGFPE raised by a kernel's own code end that kernel with a LaunchError. Its frames are
 // abandoned, not unwound: host code has no unwind information for a trap, so destructors of the kernel's locals do not

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "chip/address.h"
 #include "chip/device.h"
 #include "chip/launch.h"
 
@@ -22,14 +23,25 @@ void Issue::global(const char* what, const GmFootprint& gm, uint32_t outer) cons
         for (const Core::GmRange& range : core.gm_ranges)
             if (begin >= range.begin && end <= range.end) return;
     Hbm::Range range;
-    if (end <= begin || !core.ai.launch->device().hbm.find(reinterpret_cast<const void*>(begin), &range))
-        fail(format("%s: global memory 0x%llx belongs to no live tensor", what, static_cast<unsigned long long>(begin)));
+    const Hbm& hbm = core.ai.launch->device().hbm;
+    if (end <= begin || !hbm.find(reinterpret_cast<const void*>(begin), &range)) fail(format("%s: %s", what, not_live(hbm, begin).c_str()));
     if (end > range.end)
         fail(format("%s: global memory 0x%llx to 0x%llx leaves its tensor, which ends at 0x%llx (%llu bytes too far)",
                     what, static_cast<unsigned long long>(begin), static_cast<unsigned long long>(end),
                     static_cast<unsigned long long>(range.end), static_cast<unsigned long long>(end - range.end)));
     for (int i = 3; i > 0; --i) core.gm_ranges[i] = core.gm_ranges[i - 1];
     core.gm_ranges[0] = {range.begin, range.end};
+}
+
+void give_up(const Core& core, const char* name, Pipe pipe, const void* pc, const std::string& what) {
+    std::exception_ptr error;
+    try {
+        core.fail(name, pipe, pc, what);
+    } catch (...) {
+        error = std::current_exception();
+    }
+    forget_simt_launch();
+    running_core->fiber.abandon(error);
 }
 
 void Issue::on(CoreKind kind) const {

@@ -45,6 +45,10 @@ void require_defined(Core& core, const Record& record, const Memory& memory, uin
 std::string simt_thread_name();
 // When a fiber is given up without unwinding.
 void forget_simt_launch();
+// Core::fail for code that the compiler believes cannot throw: its frames are given up as after a trap, without unwinding.
+[[noreturn]] void give_up(const Core& core, const char* name, Pipe pipe, const void* pc, const std::string& what);
+// What SIMT code reaches of the host thread's memory and owns: the stacks of waiting threads, and what warps exchange.
+bool is_simt_memory(const void* p, uint64_t* begin, uint64_t* bytes);
 
 // Indices into Core::registers.
 enum Register {

@@ -18,6 +18,7 @@
 namespace ascend::isa {
 
 template <typename T>
+ASC_CHECKED(ASC_UNCHECKED)  // the block is the host's
 T unpack_argument(const uint8_t* args, size_t& offset) {
     static_assert(std::is_trivially_copyable_v<T>);
     using Packed = std::conditional_t<std::is_same_v<T, bool>, int32_t, T>;

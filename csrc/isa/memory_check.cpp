@@ -3,13 +3,18 @@
 #define ASCEND_SIM_MEMORY_CHECK_ITSELF
 #include "isa/memory_check.h"
 
+#include <link.h>
+
 #include <algorithm>
 #include <cstring>
 #include <utility>
+#include <vector>
 
+#include "chip/address.h"
 #include "chip/device.h"
 #include "chip/launch.h"
 #include "chip/source_line.h"
+#include "chip/trap.h"
 #include "isa/instruction.h"
 #include "isa/simt_launch.h"
 
@@ -38,23 +43,15 @@ bool is_undefined_nan(const uint8_t* at, int element_bytes, bool is_float) {
     return false;
 }
 
-// Says what is wrong. Plain accesses are in code that the compiler believes cannot throw, so their fiber is given up as after
-// a trap, without unwinding.
+// Says what is wrong. Plain accesses are in code that the compiler believes cannot throw.
 [[noreturn]] void fault(Core& core, const char* name, Access access, const void* pc, const std::string& what) {
     const std::string thread = simt_thread_name();
     const std::string text = thread.empty() ? what : thread + ": " + what;
     if (access != Access::plain_load && access != Access::plain_store) core.fail(name, Pipe::V, pc, text);
-    std::exception_ptr error;
-    try {
-        const std::string instruction = instruction_at(reinterpret_cast<uint64_t>(pc));
-        const std::string plain = std::string(thread.empty() ? "scalar " : "SIMT ") + (access == Access::plain_load ? "load" : "store");
-        core.fail(instruction.empty() ? plain.c_str() : instruction.c_str(), thread.empty() ? Pipe::S : Pipe::V, pc, text);
-    } catch (...) {
-        error = std::current_exception();
-    }
     memory_check.pending_bytes = 0;
-    forget_simt_launch();
-    core.fiber.abandon(error);
+    std::string instruction = instruction_at(reinterpret_cast<uint64_t>(pc));
+    if (instruction.empty()) instruction = std::string(thread.empty() ? "scalar " : "SIMT ") + (access == Access::plain_load ? "load" : "store");
+    give_up(core, instruction.c_str(), thread.empty() ? Pipe::S : Pipe::V, pc, text);
 }
 
 std::string last_read() {
@@ -64,15 +61,77 @@ std::string last_read() {
 
 unsigned long long hex(uint64_t value) { return value; }
 
-// Host memory, or a tensor that is remembered from now on.
+// Constants and variables, thread-local ones too, of the kernel's object and of this library. The loader is asked once a block and object.
+struct Images {
+    MemoryCheck::Range code{};              // of the kernel's object; 0 bytes: not asked yet
+    std::vector<MemoryCheck::Range> data;
+
+    void ask(uint64_t pc) {
+        struct Question {
+            Images& images;
+            uint64_t pc, here;
+        } question{*this, pc, reinterpret_cast<uint64_t>(&begin_memory_check)};
+        code = {};
+        data.clear();
+        dl_iterate_phdr([](dl_phdr_info* info, size_t, void* argument) {
+            auto& [images, pc, here] = *static_cast<Question*>(argument);
+            MemoryCheck::Range whole{~uint64_t{0}, 0};
+            uint64_t end = 0;
+            for (int i = 0; i < info->dlpi_phnum; ++i) {
+                const auto& part = info->dlpi_phdr[i];
+                if (part.p_type != PT_LOAD) continue;
+                whole.begin = std::min<uint64_t>(whole.begin, info->dlpi_addr + part.p_vaddr);
+                end = std::max<uint64_t>(end, info->dlpi_addr + part.p_vaddr + part.p_memsz);
+            }
+            whole.bytes = end - std::min(whole.begin, end);
+            const bool is_kernel = pc - whole.begin < whole.bytes;
+            if (!is_kernel && here - whole.begin >= whole.bytes) return 0;
+            if (is_kernel) images.code = whole;
+            for (int i = 0; i < info->dlpi_phnum; ++i) {
+                const auto& part = info->dlpi_phdr[i];
+                if (part.p_type == PT_LOAD) images.data.push_back({info->dlpi_addr + part.p_vaddr, part.p_memsz});
+                if (part.p_type == PT_TLS && info->dlpi_tls_data) images.data.push_back({reinterpret_cast<uint64_t>(info->dlpi_tls_data), part.p_memsz});
+            }
+            return 0;
+        }, &question);
+    }
+    const MemoryCheck::Range* find(uint64_t at, uint64_t pc) {
+        if (pc - code.begin >= code.bytes) ask(pc);
+        for (const auto& range : data)
+            if (at - range.begin < range.bytes) return &range;
+        return nullptr;
+    }
+};
+thread_local Images images;
+
+// Whether the host's memory there is the kernel's to use; remembered then.
+bool is_own(const Core& core, uint64_t at, const void* pc) {
+    MemoryCheck& m = memory_check;
+    const auto* p = reinterpret_cast<const void*>(at);
+    if (core.fiber.owns(p)) {               // with its guard: a full stack ends in a trap, which knows what to say
+        m.own[0] = {reinterpret_cast<uint64_t>(core.fiber.stack_bottom()) - Fiber::kGuardBytes, Fiber::kGuardBytes + Fiber::kStackBytes};
+        return true;
+    }
+    if (is_simt_memory(p, &m.own[1].begin, &m.own[1].bytes)) return true;
+    const auto* range = images.find(at, reinterpret_cast<uint64_t>(pc));
+    if (range) m.own[2] = *range;
+    return range != nullptr;
+}
+
+// Memory of the kernel's own on the host, or a tensor that is remembered from now on.
 void check_elsewhere(Core& core, const char* name, uint64_t at, uint64_t bytes, Access access, const void* pc) {
     MemoryCheck& m = memory_check;
     for (const auto& tensor : m.tensor)
         if (at - tensor.begin < tensor.bytes && tensor.bytes - (at - tensor.begin) >= bytes) return;
-    if (at - m.arena_begin >= m.arena_bytes) return;
+    for (const auto& own : m.own)
+        if (at - own.begin < own.bytes) return;
+    const Hbm& hbm = core.ai.launch->device().hbm;
+    if (at - m.arena_begin >= m.arena_bytes) {
+        if (is_own(core, at, pc)) return;
+        fault(core, name, access, pc, what_is_at(core, at));
+    }
     Hbm::Range range;
-    if (!core.ai.launch->device().hbm.find(reinterpret_cast<const void*>(at), &range))
-        fault(core, name, access, pc, format("global memory 0x%llx belongs to no live tensor", hex(at)));
+    if (!hbm.find(reinterpret_cast<const void*>(at), &range)) fault(core, name, access, pc, not_live(hbm, at));
     if (range.end - at < bytes)
         fault(core, name, access, pc,
               format("global memory 0x%llx to 0x%llx leaves its tensor, which ends at 0x%llx (%llu bytes too far)", hex(at), hex(at + bytes),
@@ -88,6 +147,7 @@ void begin_memory_check() {
     MemoryCheck& m = memory_check;
     const Hbm& hbm = core.ai.launch->device().hbm;
     m = {};
+    images.code = {};
     m.arena_begin = hbm.begin() - hbm.guard_bytes();
     m.arena_bytes = hbm.capacity_bytes() + 2 * hbm.guard_bytes();
     m.ub_begin = ~uint64_t{0} / 2;                // far from everything: always the slow way
@@ -100,7 +160,6 @@ void begin_memory_check() {
     }
     Memory& ub = core.ai.ub_of(core);
     m.ub_begin = reinterpret_cast<uint64_t>(ub.at(0));
-    m.ub_guard = static_cast<uint64_t>(ub.guard_bytes());
     m.defined = ub.valid.byte_bits();
 }
 

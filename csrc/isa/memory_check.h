@@ -4,7 +4,8 @@
 // Compiled in where ASCEND_SIM_CHECK_MEMORY is defined, together with the compiler's instrumentation for a kernel's address
 // sanitizer, whose calls are answered here. Note "Memory check":
 // * UB, addresses: beyond its end is an error, of any access. Global memory: plain accesses must lie in one live tensor, to the
-//   byte; transfers must anyway. All other addresses (stacks, constants) belong to the host.
+//   byte; transfers must anyway. Of the host's memory a kernel may touch its stacks, and constants and variables of its own object
+//   and of this library (own); all the rest is an error, too.
 // * UB, data: a bit per byte says which bytes were written since the block began, by transfers, FIX, vector stores and plain
 //   code (Validity, chip/memory.h). Undefined bytes may be read: the last tile of a tensor is often short, and what is computed
 //   of the rest is never used. They must not leave UB: a transfer of them is an error, and names the line that read some last.
@@ -25,9 +26,9 @@ namespace ascend::isa {
 struct MemoryCheck {
     uint64_t ub_begin;                 // of the core that asked last: another one's addresses take the slow way, which updates
     uint8_t* defined;                  // a bit per byte of it, with 8 spare bytes behind; null: nothing is checked
-    struct { uint64_t begin, bytes; } tensor[2];  // seen last
+    struct Range { uint64_t begin, bytes; } tensor[2];  // seen last
+    Range own[3];                      // of the host: the core's stack, those of SIMT threads, variables or constants touched last
     uint64_t arena_begin, arena_bytes; // global memory and the empty addresses around it
-    uint64_t ub_guard;                 // empty bytes on each side of UB
     const void* undefined_read_at;     // where the block has read undefined bytes last; null: nowhere
     uint64_t pending, pending_bytes;   // a plain store that has been announced: its value is there at the next call
     const void* pending_pc;
@@ -128,8 +129,8 @@ template <int kBytes, Access kAccess>
     } else {
         for (const auto& tensor : m.tensor)
             if (at - tensor.begin < tensor.bytes && tensor.bytes - (at - tensor.begin) >= kBytes) return;
-        // Neither in the empty addresses around UB nor in those around global memory: the host's.
-        if (in_ub + m.ub_guard >= kUbBytes + 2 * m.ub_guard && at - m.arena_begin >= m.arena_bytes) return;
+        for (const auto& own : m.own)
+            if (at - own.begin < own.bytes) return;
     }
     check_access(nullptr, address, kBytes, kAccess, pc);
 }

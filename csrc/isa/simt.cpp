@@ -30,11 +30,11 @@ constexpr uint32_t kMaxWarps = kMaxSimtThreads / kWarpThreads;
 class Stacks {
 public:
     Stacks() {
-        base_ = static_cast<char*>(mmap(nullptr, kStackBytes * kMaxSimtThreads, PROT_READ | PROT_WRITE,
-                                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0));
-        if (base_ == MAP_FAILED) throw std::bad_alloc();
+        void* got = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+        if (got == MAP_FAILED) throw std::bad_alloc();
+        base_ = static_cast<char*>(got);
     }
-    ~Stacks() { munmap(base_, kStackBytes * kMaxSimtThreads); }
+    ~Stacks() { munmap(base_, kBytes); }
     Stacks(const Stacks&) = delete;
     Stacks& operator=(const Stacks&) = delete;
 
@@ -51,8 +51,15 @@ public:
     bool owns(const void* p) const { return offset(p) < kStackBytes * kMaxSimtThreads; }
     bool is_guard(const void* p) const { return owns(p) && offset(p) % kStackBytes < kPageBytes; }
     const void* bottom_of(const void* p) const { return base_ + offset(p) / kStackBytes * kStackBytes; }
+    // Behind the stacks, so that all that SIMT code uses of the host is one range.
+    WarpExchange* exchange() const { return reinterpret_cast<WarpExchange*>(base_ + kStackBytes * kMaxSimtThreads); }
+    void range(uint64_t* begin, uint64_t* bytes) const {
+        *begin = reinterpret_cast<uint64_t>(base_);
+        *bytes = kBytes;
+    }
 
 private:
+    static constexpr size_t kBytes = kStackBytes * kMaxSimtThreads + (sizeof(WarpExchange) + kPageBytes - 1) / kPageBytes * kPageBytes;
     size_t offset(const void* p) const { return reinterpret_cast<size_t>(p) - reinterpret_cast<size_t>(base_); }
     char* base_ = nullptr;
     uint32_t guarded_ = 0;
@@ -81,15 +88,14 @@ struct Scheduler {
     std::exception_ptr error;
     void* core_sp = nullptr;             // of the core's own stack, if no thread of ours is on it
     void** core_position = nullptr;      // where its position is kept, while another one runs
-    std::unique_ptr<Stacks> stacks;
+    Stacks stacks;
     Warp of_warp[kMaxWarps];
     Wait of_thread[kMaxSimtThreads];
-    WarpExchange exchange;
     void* idle[kMaxSimtThreads];         // stacks whose threads have ended, where they stand
 
     bool is_core_stack() const {
         char here;
-        return !stacks || !stacks->owns(&here);
+        return !stacks.owns(&here);
     }
     Wait& current() { return of_thread[simt.at.linear]; }
     void set_index(uint32_t linear) {
@@ -148,7 +154,7 @@ void Scheduler::run_exchange(Warp& w) {
             (wait.file == chosen.file || std::strcmp(wait.file, chosen.file) == 0))
             group |= 1u << lane;
     }
-    chosen.rule(exchange, group);
+    chosen.rule(*stacks.exchange(), group);
     ++simt.counts.exchanges;
     w.in_exchange &= ~group;
     w.ready |= group;
@@ -197,8 +203,8 @@ void stack_main(void*);
 
 void change_stack(Scheduler& s, void** save, void* target) {
     if constexpr (sanitizer::kActive) {
-        const bool is_ours = s.stacks && s.stacks->owns(target);
-        const void* bottom = is_ours ? s.stacks->bottom_of(target) : s.core->fiber.stack_bottom();
+        const bool is_ours = s.stacks.owns(target);
+        const void* bottom = is_ours ? s.stacks.bottom_of(target) : s.core->fiber.stack_bottom();
         sanitizer::leave_stack_for(bottom, is_ours ? kStackBytes : Fiber::kStackBytes);
     }
     switch_stack(save, target);
@@ -216,8 +222,7 @@ void switch_to(Scheduler& s, void** save, Scheduler::Choice choice) {
     if (s.idle_count) {
         target = s.idle[--s.idle_count];
     } else {
-        if (!s.stacks) s.stacks = std::make_unique<Stacks>();
-        target = s.stacks->fresh(s.stacks_used++, stack_main);
+        target = s.stacks.fresh(s.stacks_used++, stack_main);
     }
     change_stack(s, save, target);
 }
@@ -253,8 +258,8 @@ void stack_main(void*) {
     __builtin_unreachable();
 }
 
-bool owns_stack(const void* sp) { return scheduler && simt.is_running && scheduler->stacks && scheduler->stacks->owns(sp); }
-bool is_stack_guard(const void* p) { return scheduler && simt.is_running && scheduler->stacks && scheduler->stacks->is_guard(p); }
+bool owns_stack(const void* sp) { return scheduler && simt.is_running && scheduler->stacks.owns(sp); }
+bool is_stack_guard(const void* p) { return scheduler && simt.is_running && scheduler->stacks.is_guard(p); }
 
 const bool hooked = (set_trap_context({owns_stack, is_stack_guard, simt_thread_name, forget_simt_launch, kStackBytes / 1024}), true);
 
@@ -276,6 +281,15 @@ void forget_simt_launch() {
     if (!simt.is_running) return;
     simt.is_running = 0;
     scheduler->error = nullptr;
+}
+
+bool is_simt_memory(const void* p, uint64_t* begin, uint64_t* bytes) {
+    if (!scheduler) return false;
+    uint64_t from, size;
+    scheduler->stacks.range(&from, &size);
+    if (reinterpret_cast<uint64_t>(p) - from >= size) return false;
+    *begin = from, *bytes = size;
+    return true;
 }
 
 std::string simt_thread_name() {
@@ -359,7 +373,7 @@ void simt_launch(uint32_t x, uint32_t y, uint32_t z, SimtLoop loop, const void* 
     s.warps = (s.threads + kWarpThreads - 1) / kWarpThreads;
     s.ended = s.stacks_used = s.idle_count = 0;
     s.error = nullptr;
-    simt.exchange = &s.exchange;
+    simt.exchange = s.stacks.exchange();
     simt.dim_x = x;
     simt.dim_y = y;
     simt.dim_z = z;

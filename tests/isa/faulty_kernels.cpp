@@ -2,6 +2,8 @@
 // What does the chip say to a broken kernel? Each kernel here is right with broken = 0 and breaks one rule with broken = 1.
 // `// @name` marks the line that the message must point to: tests/isa/test_faults.py.
 
+#include <cstdlib>
+
 constexpr asc_load_l2_cache_mode kLoad{0};
 constexpr asc_store_l2_cache_mode kStore{0};
 
@@ -84,6 +86,11 @@ CUBE(flag_set_twice) {
     if (broken) asc_sync_wait(PIPE_MTE2, PIPE_MTE1, 0);
 }
 
+CUBE(sets_left) {
+    product(a, b, d, {});
+    asc_sync_notify(PIPE_MTE2, PIPE_MTE1, 6);  // one may be left
+    for (int i = 0; i < 3 * broken; ++i) asc_sync_notify(PIPE_MTE2, PIPE_MTE1, 5);  // @sets_left
+}
 // ---- fields -------------------------------------------------------------------------------------------------------------
 
 PRODUCT(mmad_m_field, .m = 4096)
@@ -162,6 +169,19 @@ TWICE(vector_load_misaligned, .load_at = 4)
 TWICE(vector_load_out_of_range, .load_at = 256 * 1024)
 TWICE(lost_flag_of_vector_core, .id = 5)
 
+VECTOR(more_sets_than_waits) {
+    if (broken)
+        for (int i = 0; i < 20; ++i) asc_sync_notify(PIPE_MTE2, PIPE_V, 3);  // @many_sets
+    if (broken) asc_sync_wait(PIPE_MTE2, PIPE_V, 3);
+    twice(x, y, {});
+}
+VECTOR(two_sets_at_once) {
+    twice(x, y, {});
+    asc_sync_notify(PIPE_MTE3, PIPE_V, 4);
+    if (broken) asc_sync_notify(PIPE_MTE3, PIPE_V, 4);  // @at_once
+    asc_sync_wait(PIPE_MTE3, PIPE_V, 4);
+}
+
 VECTOR(scalar_out_of_range) {
     twice(x, y, {});
     volatile uint8_t* memory = ub(broken ? 256 * 1024 : 0);
@@ -178,6 +198,52 @@ VECTOR(division_by_zero) {
     twice(x, y, {});
     volatile int zero = !broken;
     y[0] = static_cast<float>(2 / zero) * x[0];  // @division
+}
+
+VECTOR(quotient_too_large) {
+    twice(x, y, {});
+    volatile int divisor = broken ? -1 : 1, smallest = -2147483647 - 1;
+    y[0] = static_cast<float>(smallest / divisor != 0) * 2 * x[0];  // @quotient
+}
+
+float doubled(float a) { return 2 * a; }
+VECTOR(wild_call) {
+    twice(x, y, {});
+    auto* volatile f = broken ? at<float(float)>(0x1234560) : &doubled;
+    y[0] = f(x[0]);  // @wild_call
+}
+VECTOR(null_call) {
+    twice(x, y, {});
+    auto* volatile f = broken ? nullptr : &doubled;
+    y[0] = f(x[0]);  // @null_call
+}
+VECTOR(call_of_data) {
+    twice(x, y, {});
+    auto* volatile f = broken ? at<float(float)>(reinterpret_cast<int64_t>(y)) : &doubled;
+    y[0] = f(x[0]);  // @call_of_data
+}
+VECTOR(impossible_address) {
+    twice(x, y, {});
+    y[0] = 2 * *(broken ? at<volatile float>(0x7ff0'0000'0000'1234) : x);  // @impossible
+}
+VECTOR(thrown) {
+    twice(x, y, {});
+    if (broken) throw static_cast<short>(block_idx);  // @throw
+}
+void never_throws(int broken) noexcept {
+    if (broken) throw broken;  // @throw_nothing
+}
+VECTOR(thrown_where_nothing_may_be) {
+    twice(x, y, {});
+    never_throws(broken);
+}
+VECTOR(aborted) {
+    twice(x, y, {});
+    if (broken) abort();  // @abort
+}
+VECTOR(exited) {
+    twice(x, y, {});
+    if (broken) exit(3);  // @exit
 }
 
 VECTOR(cube_instruction) {

@@ -50,6 +50,11 @@ FAULTS = {
     "lost_flag_of_vector_core": ("wait_v", STUCK, f"{AIV_WAITS}  V  asc_sync_wait waits for flag MTE2->V id 5: never set"),
     "flag_set_twice": ("second_set", "flags are used wrongly; outputs may be written",
                        r"core 0  aic  MTE2  asc_sync_notify sets flag MTE2->MTE1 id 0 at cycle \d+, before the wait at cycle \d+"),
+    "sets_left": ("sets_left", "flags are used wrongly; outputs may be written",
+                  r"core 0  aic  MTE2  asc_sync_notify sets flag MTE2->MTE1 id 5 at cycle \d+, and nothing ever consumes the one before: 3 sets are left when"),
+    "more_sets_than_waits": ("many_sets", "flags are used wrongly", r"sets flag MTE2->V id 3 at cycle \d+, .*\n.* MTE2->V id 3 .*nothing ever consumes the one before: 19 sets are left"),
+    "two_sets_at_once": ("at_once", "flags are used wrongly",
+                         r"core 0  aiv0  MTE3  asc_sync_notify sets flag MTE3->V id 4 at cycle \d+, in which the one before is set, too"),
     "flag_id": ("wait_m", f"{AIC} M: asc_sync_wait: id = 8; the field holds 0 to 7"),
     "unit_flag_never_set": ("fix", STUCK, f"{AIC_WAITS}  FIX  asc_copy_l0c2gm waits for the unit flags of L0C address 0x0, 16x16 results"),
     "cores_wait_for_each_other": ("cube_waits", STUCK,
@@ -77,6 +82,15 @@ FAULTS = {
     "pipe_of_the_cube": ("wrong_pipe", f"{AIV} MTE1: asc_sync_notify: this core has no pipe MTE1"),
     "assertion": ("assert", f"{AIV} S: assert: assertion failed: !broken"),
     "division_by_zero": ("division", f"{AIV} S: scalar code: integer division by zero"),
+    "quotient_too_large": ("quotient", f"{AIV} S: scalar code: integer division by zero, or of the most negative integer by -1"),
+    "wild_call": ("wild_call", f"{AIV} S: scalar code: call of address 0x1234560, where no code is"),
+    "null_call": ("null_call", f"{AIV} S: scalar code: call of address 0x0, where no code is"),
+    "call_of_data": ("call_of_data", f"{AIV} S: scalar code: call of address 0x.*, where no code is"),
+    "impossible_address": ("impossible", f"{AIV} S: scalar load or store: an address that no memory can have"),
+    "thrown": ("throw", f"{AIV} S: throw: an exception of type short; the chip has no exceptions"),
+    "thrown_where_nothing_may_be": ("throw_nothing", f"{AIV} S: throw: an exception of type int"),
+    "aborted": ("abort", f"{AIV} S: abort: called by kernel code"),
+    "exited": ("exit", f"{AIV} S: exit: called by kernel code, with status 3; a kernel ends by returning"),
     "stack_overflow": ("recursion", f"{AIV} S: scalar load or store: local variables need more than the 512 KiB"),
     "never_ends": ("endless", f"{AIV} V: asc_sync_pipe: still running after 1 s, the limit set by DG_JIT_LAUNCH_TIMEOUT"),
 }
@@ -150,6 +164,16 @@ def test_a_freed_tensor_is_not_read(kernels):
                                                      rf"     faulty_kernels.cpp:{LINES['gm2ub']}"):
         kernel[1](address, y, 0)
     check(kernel)
+
+
+def test_what_a_library_throws_ends_the_launch():
+    text = """#include <string>
+    extern "C" __global__ __vector__ void parses(__gm__ float* x, int broken) { x[0] = static_cast<float>(std::string("abc").at(broken ? 7 : 0)); }"""
+    kernel, x = jit.compile(text), torch.zeros(1).npu()
+    with pytest.raises(ascend_sim.LaunchError, match="parses on .*core 0 aiv0 block 0 S: throw: an exception: basic_string::at"):
+        kernel[1](x, 1)
+    kernel[1](x, 0)
+    assert x.item() == ord("a")
 
 
 def test_a_grid_barrier_needs_every_block_on_the_chip(kernels):
