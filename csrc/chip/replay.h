@@ -37,8 +37,8 @@ struct CoreUse {
 
 enum class ViolationKind : uint8_t {
     flag_set_twice,                // a set before the wait that consumes the one before, in simulated time
-    flag_left_set,                 // the same, and nothing ever consumes the one before
     never_continues,               // a record that waits for something that does not happen
+    flag_left_set,                 // a set before the one before was consumed, which nothing ever does
 };
 
 struct Violation {

@@ -61,7 +61,8 @@ std::string last_read() {
 
 unsigned long long hex(uint64_t value) { return value; }
 
-// Constants and variables, thread-local ones too, of the kernel's object and of this library. The loader is asked once a block and object.
+// Constants and variables, thread-local ones too, of the kernel's object and of this library. The loader is asked once a block and
+// object.
 struct Images {
     MemoryCheck::Range code{};              // of the kernel's object; 0 bytes: not asked yet
     std::vector<MemoryCheck::Range> data;
@@ -96,10 +97,13 @@ struct Images {
         }, &question);
     }
     const MemoryCheck::Range* find(uint64_t at, uint64_t pc) {
-        if (pc - code.begin >= code.bytes) ask(pc);
-        for (const auto& range : data)
-            if (at - range.begin < range.bytes) return &range;
-        return nullptr;
+        // Once more before the answer is no: thread-local variables of a library come into being when they are first used.
+        for (bool asks = pc - code.begin >= code.bytes;; asks = true) {
+            if (asks) ask(pc);
+            for (const auto& range : data)
+                if (at - range.begin < range.bytes) return &range;
+            if (asks) return nullptr;
+        }
     }
 };
 thread_local Images images;

@@ -46,7 +46,8 @@ __simt_vf__ void own_of_a_thread(__ubuf__ int* out, const int* of_core) {
     asc_syncthreads();
     int sum = 0;
     for (int k = 0; k < 40; ++k) sum += here[(k * 7 + t) % 40];
-    calls[t] = of_thread[t] = sum;
+    of_thread[t] = sum;
+    calls[t] = table[t];    // of all cores: the same value
     asc_syncthreads();
     ASC_SIMT_COST(3, 0);
     out[t] = asc_shfl_xor(calls[(t + 1) % 64] + of_thread[t % 64], 1) + "abcdefgh"[t % 8];

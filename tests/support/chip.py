@@ -17,7 +17,7 @@ SYNCS = ("set_flag", "wait_flag", "lock", "unlock", "barrier", "cross_set", "cro
 TYPES = {name: i for i, name in enumerate(("bf16", "f16", "f32", "hf32", "e4m3", "e5m2", "hif8", "s8", "e2m1", "e1m2", "s32"))}
 K0 = {"bf16": 16, "f16": 16, "f32": 8, "hf32": 8, "e4m3": 32, "e5m2": 32, "hif8": 32, "s8": 32, "e2m1": 64, "e1m2": 64}
 VF_CLASSES = ("alu", "alu_int32", "special", "cast", "reduce", "load", "store", "permute", "gather", "mask")
-VIOLATIONS = ("flag_set_twice", "never_continues")
+VIOLATIONS = ("flag_set_twice", "never_continues", "flag_left_set")
 
 
 
