@@ -37,7 +37,7 @@ struct Flag {
     };
     std::vector<Set> sets;
     size_t head = 0;
-    double consumed_at = 0, set_at = -1;   // of the set consumed last
+    double consumed_at = 0;
     bool empty() const { return head == sets.size(); }
     void push(double at, uint32_t record) {
         if (head == sets.size()) sets.clear(), head = 0;
@@ -561,7 +561,7 @@ private:
             case op_set_flag: {
                 const double at = done + spec_.flag_cycles;
                 Flag& flag = s.flag(r.pipe, sync.other, sync.id);
-                if (flag.empty() && (at < flag.consumed_at || at <= flag.set_at))
+                if (flag.empty() && at < flag.consumed_at)
                     report(ViolationKind::flag_set_twice, s, record, at, flag.consumed_at);
                 flag.push(at, record);
                 s.dirty |= 1u << index_of(sync.other);
@@ -570,10 +570,8 @@ private:
             case op_wait_flag: {
                 Flag& flag = s.flag(sync.other, r.pipe, sync.id);
                 if (flag.empty()) return -1;
-                flag.set_at = flag.sets[flag.head++].at;
-                const double at = flag.consumed_at = std::max(ready, flag.set_at);
-                // Both sets in one cycle: nobody can have consumed the first in between.
-                if (!flag.empty() && (flag.sets[flag.head].at < at || flag.sets[flag.head].at <= flag.set_at))
+                const double at = flag.consumed_at = std::max(ready, flag.sets[flag.head++].at);
+                if (!flag.empty() && flag.sets[flag.head].at < at)
                     report(ViolationKind::flag_set_twice, s, flag.sets[flag.head].record, flag.sets[flag.head].at, at);
                 return at;
             }
@@ -735,10 +733,7 @@ ReplayResult replay(const LaunchTrace& trace, const ChipSpec& spec, L2State& l2,
 std::string describe(const Violation& v, const LaunchTrace& trace) {
     const Record& r = trace.ai_cores[static_cast<size_t>(v.ai_core)].of[static_cast<int>(v.core)][v.record];
     std::string line = format("  core %d  %s  %s  %s ", v.ai_core, core_kind_name(v.core), pipe_name(r.pipe), instruction_name(r));
-    if (v.kind == ViolationKind::flag_set_twice && v.at_cycles >= v.other_cycles)
-        line += format("sets flag %s->%s id %d at cycle %.0f, in which the one before is set, too: no wait can consume it in between",
-                       pipe_name(r.pipe), pipe_name(r.sync.other), r.sync.id, v.at_cycles);
-    else if (v.kind == ViolationKind::flag_set_twice)
+    if (v.kind == ViolationKind::flag_set_twice)
         line += format("sets flag %s->%s id %d at cycle %.0f, before the wait at cycle %.0f consumes the one before",
                        pipe_name(r.pipe), pipe_name(r.sync.other), r.sync.id, v.at_cycles, v.other_cycles);
     else if (v.kind == ViolationKind::flag_left_set)

@@ -175,13 +175,6 @@ VECTOR(more_sets_than_waits) {
     if (broken) asc_sync_wait(PIPE_MTE2, PIPE_V, 3);
     twice(x, y, {});
 }
-VECTOR(two_sets_at_once) {
-    twice(x, y, {});
-    asc_sync_notify(PIPE_MTE3, PIPE_V, 4);
-    if (broken) asc_sync_notify(PIPE_MTE3, PIPE_V, 4);  // @at_once
-    asc_sync_wait(PIPE_MTE3, PIPE_V, 4);
-}
-
 VECTOR(scalar_out_of_range) {
     twice(x, y, {});
     volatile uint8_t* memory = ub(broken ? 256 * 1024 : 0);

@@ -53,8 +53,6 @@ FAULTS = {
     "sets_left": ("sets_left", "flags are used wrongly; outputs may be written",
                   r"core 0  aic  MTE2  asc_sync_notify sets flag MTE2->MTE1 id 5 at cycle \d+, and nothing ever consumes the one before: 3 sets are left when"),
     "more_sets_than_waits": ("many_sets", "flags are used wrongly", r"sets flag MTE2->V id 3 at cycle \d+, .*\n.* MTE2->V id 3 .*nothing ever consumes the one before: 19 sets are left"),
-    "two_sets_at_once": ("at_once", "flags are used wrongly",
-                         r"core 0  aiv0  MTE3  asc_sync_notify sets flag MTE3->V id 4 at cycle \d+, in which the one before is set, too"),
     "flag_id": ("wait_m", f"{AIC} M: asc_sync_wait: id = 8; the field holds 0 to 7"),
     "unit_flag_never_set": ("fix", STUCK, f"{AIC_WAITS}  FIX  asc_copy_l0c2gm waits for the unit flags of L0C address 0x0, 16x16 results"),
     "cores_wait_for_each_other": ("cube_waits", STUCK,
