@@ -22,6 +22,8 @@
 #include "host/avx512/vec.h"
 #elif defined(__AVX2__) && defined(__FMA__)
 #include "host/avx2/vec.h"
+#include "host/generic_lanes.h"
 #else
 #include "host/portable/vec.h"
+#include "host/generic_lanes.h"
 #endif

@@ -29,23 +29,6 @@ __attribute__((always_inline)) inline VecF ceil(VecF a) {
 }
 __attribute__((always_inline)) inline VecF trunc(VecF a) { return (VecF)_mm256_round_ps((__m256)a, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC); }
 
-// Each element with zeros above it, and each without its upper bytes.
-template <typename Wide, typename Narrow>
-__attribute__((always_inline)) inline Vec<Wide> zero_extended(Narrow part) {
-    return __builtin_convertvector(part, Vec<Wide>);
-}
-template <typename Narrow, typename Wide>
-__attribute__((always_inline)) inline Narrow truncated(Wide wide) {
-    return __builtin_convertvector(wide, Narrow);
-}
-
-// The larger or smaller of two signed integers.
-template <bool kMax, typename V>
-__attribute__((always_inline)) inline V extreme(V a, V b) {
-    if constexpr (kMax) return a > b ? a : b;
-    else return a < b ? a : b;
-}
-
 // Of a mask that the compiler knows, it knows this too: what the other case needs is then not compiled.
 __attribute__((always_inline)) inline bool all_ones(Vec<uint8_t> mask) {
     const auto w = (Vec<uint64_t>)mask;

@@ -28,23 +28,6 @@ __attribute__((always_inline)) inline VecF ceil(VecF a) { ASCEND_SIM_LANES(r, __
 __attribute__((always_inline)) inline VecF trunc(VecF a) { ASCEND_SIM_LANES(r, __builtin_truncf(a[i])); }
 #undef ASCEND_SIM_LANES
 
-// Each element with zeros above it, and each without its upper bytes.
-template <typename Wide, typename Narrow>
-__attribute__((always_inline)) inline Vec<Wide> zero_extended(Narrow part) {
-    return __builtin_convertvector(part, Vec<Wide>);
-}
-template <typename Narrow, typename Wide>
-__attribute__((always_inline)) inline Narrow truncated(Wide wide) {
-    return __builtin_convertvector(wide, Narrow);
-}
-
-// The larger or smaller of two signed integers.
-template <bool kMax, typename V>
-__attribute__((always_inline)) inline V extreme(V a, V b) {
-    if constexpr (kMax) return a > b ? a : b;
-    else return a < b ? a : b;
-}
-
 __attribute__((always_inline)) inline bool all_ones(Vec<uint8_t> mask) {
     uint64_t words[kVecBytes / 8];
     std::memcpy(words, &mask, kVecBytes);
