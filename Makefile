@@ -9,6 +9,7 @@
 #                   its caches stay in build/tilelang-cache     TILELANG_JOBS=... pytest processes (as many as cores)
 #   test-clients    unmodified transformers computes FP8 layers and a small DeepSeek-V3 by deep_gemm
 #   test-aarch64    the instruction set compiled for the other processor, under qemu: needs aarch64-linux-gnu-g++ and qemu-aarch64
+#   test-clang      the instruction set and kernels given as text, compiled by another compiler          CLANG=... chooses it (clang++)
 #   fuzz    10 000 random deep_gemm calls, all backends       FUZZ_CALLS=... FUZZ_SEED=... choose others
 #   sanitize         the same, watched by ASan, UBSan and LSan
 #   sanitize-quick   200 of them, portable kernels only       90 s with the build
@@ -19,13 +20,14 @@
 PYTHON3 ?= python3
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 TILELANG_JOBS ?= $(JOBS)
+CLANG ?= clang++
 ENVIRONMENT := $(if $(VIRTUAL_ENV),$(VIRTUAL_ENV),$(CURDIR)/.venv)
 PYTHON := $(ENVIRONMENT)/bin/python
 REQUIRE := $(PYTHON) scripts/environment.py install
 # -P keeps the checkout off sys.path: the installed packages are meant, not the source folders of the same names.
 RUN := $(PYTHON) -P
 
-.PHONY: build demo test test-tilelang test-clients test-aarch64 check fuzz sanitize sanitize-quick bench speed speed-tilelang clean
+.PHONY: build demo test test-tilelang test-clients test-aarch64 test-clang check fuzz sanitize sanitize-quick bench speed speed-tilelang clean
 .DEFAULT_GOAL := build
 
 build: $(PYTHON)
@@ -58,6 +60,10 @@ test-clients: build
 test-aarch64: build
 	@$(REQUIRE) test
 	@$(RUN) -m pytest -m aarch64 tests/isa $(PYTEST_ARGS)
+
+test-clang: build
+	@$(REQUIRE) test tilelang
+	@CXX=$(CLANG) $(RUN) -m pytest -n $(JOBS) -m "not (aarch64 or large or slow)" tests/isa tests/jit $(PYTEST_ARGS)
 
 fuzz: build
 	@$(REQUIRE) test

@@ -152,7 +152,7 @@ def build_library(source: str, file_name: str | None, kernels: Iterable[str], *,
     level = host_compiler.level()
     folders = [Path(path).resolve() for path in include_dirs]
     headers = [*folders, *host_compiler.include_folders()]
-    options = (*host_compiler.flags(level), *host_compiler.DEBUG_FLAGS, *host_compiler.GUARD_FLAGS[compiler.family],
+    options = (*host_compiler.flags(level), *host_compiler.DEBUG_FLAGS[compiler.family], *host_compiler.GUARD_FLAGS[compiler.family],
                *host_compiler.check_flags(compiler), *flags)
     # The text first: its line numbers stay its own.
     text = f'{source}\n#line 1 "entries of {", ".join(kernels)}"\n' + "".join(
@@ -169,10 +169,7 @@ def build_library(source: str, file_name: str | None, kernels: Iterable[str], *,
 
     def make(at: Path) -> None:
         (at / file_name).write_text(text)
-        if compiler.family == "gcc":
-            first = _precompiled(compiler, options, common, includes if prefix else includes[len(folders):]) / _PREFIX
-        else:
-            first = _write_prefix(at, common)
+        first = _precompiled(compiler, options, common, includes if prefix else includes[len(folders):]) / _PREFIX
         # The object names its source as ./name.cpp, wherever it was compiled.
         command = [*compiler.command, *options, f"-ffile-prefix-map={at}=.", "-include", str(first), *includes, "-shared", _THREADS,
                    "-Winvalid-pch", "-Wl,-z,defs", "-o", _OBJECT, file_name, f"-L{host_compiler.LIBRARY.parent}", *(f"-l{library}" for library in libraries)]
@@ -181,14 +178,15 @@ def build_library(source: str, file_name: str | None, kernels: Iterable[str], *,
     return disk_cache.entry(key, make) / _OBJECT
 
 
-def _write_prefix(at: Path, common: tuple) -> str:
+def _write_prefix(at: Path, common: tuple) -> None:
     (at / _PREFIX).write_text(common[3])
-    return _PREFIX
 
 
 def _precompiled(compiler, options: tuple[str, ...], common: tuple, includes: list[str]) -> Path:
     """The folder with the precompiled header for these options. It takes twice the time of a small kernel and saves the most of one, so the second kernel makes it."""
-    name = f"prefix-{disk_cache.key('prefix', _THREADS, common)}"
+    # clang remembers where the headers lie, but not that this one was compiled in a folder of another name if it comes from standard input.
+    clang = compiler.family == "clang"
+    name = f"prefix-{disk_cache.key('prefix', _THREADS, common, includes if clang else ())}"
     plain = disk_cache.entry(f"{name}-plain", lambda at: _write_prefix(at, common))
     if not disk_cache.has(name) and not (plain / "wanted").exists():
         (plain / "wanted").touch()
@@ -196,12 +194,14 @@ def _precompiled(compiler, options: tuple[str, ...], common: tuple, includes: li
 
     def make(at: Path) -> None:
         _write_prefix(at, common)
-        _run([*compiler.command, *options, _THREADS, *includes, "-x", "c++-header", _PREFIX, "-o", f"{_PREFIX}.gch"], at, [_PREFIX], compiler, "")
+        header, special = ("-", ("-Xclang", "-fno-pch-timestamp")) if clang else (_PREFIX, ())
+        _run([*compiler.command, *options, _THREADS, *includes, *special, "-x", "c++-header", header, "-o", f"{_PREFIX}.gch"], at, [_PREFIX], compiler, "",
+             common[3])
     return disk_cache.entry(name, make)
 
 
-def _run(command: list[str], folder: Path, what: list[str], compiler, level: str) -> None:
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL)
+def _run(command: list[str], folder: Path, what: list[str], compiler, level: str, standard_input: str = "") -> None:
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace", input=standard_input)
     if done.returncode:
         _log.debug("%s", " ".join(command))
         messages = done.stderr.strip() or f"the compiler ended with status {done.returncode}"

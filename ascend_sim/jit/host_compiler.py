@@ -47,8 +47,13 @@ GUARD_FLAGS = {
     "gcc": ("-fstack-clash-protection", "-fno-finite-loops", "-fsanitize=bounds", "-fno-sanitize-recover=bounds", "-fno-gnu-unique"),
     "clang": ("-fstack-clash-protection", "-fno-finite-loops", "-fsanitize=array-bounds", "-fno-sanitize-recover=array-bounds"),
 }
-# Of functions in headers addr2line of binutils 2.40 names the wrong file with version 5.
-DEBUG_FLAGS = ("-gdwarf-4", "-g1")
+# Of functions in headers addr2line of binutils 2.40 names the wrong file with version 5. Where both branches call the same instruction
+# clang makes one call of the two, which then has no line.
+DEBUG_FLAGS = {
+    "gcc": ("-gdwarf-4", "-g1"),
+    "clang": ("-gdwarf-4", "-g1", "-mllvm", "-simplifycfg-sink-common=false", "-mllvm", "-simplifycfg-hoist-common=false",
+              "-mllvm", "-enable-tail-merge=false"),
+}
 # Matrix units matter to the cube only, which is in the library.
 LEVEL_OF_HOST = {"amx": "avx512", "neon": "portable"}
 

@@ -57,9 +57,9 @@ template <typename D>
 static inline D f32_to_int(float value, Rounding rounding, bool saturate) {
     if (value != value) return 0;
     const double rounded = round_to_integer(value, rounding);
-    constexpr double kLow =
-        static_cast<double>(std::is_signed_v<D> ? -__builtin_ldexp(1.0, sizeof(D) * 8 - 1) : 0.0);
-    constexpr double kEnd = __builtin_ldexp(1.0, sizeof(D) * 8 - (std::is_signed_v<D> ? 1 : 0));
+    constexpr int kValueBits = sizeof(D) * 8 - (std::is_signed_v<D> ? 1 : 0);
+    constexpr double kEnd = 2.0 * static_cast<double>(uint64_t{1} << (kValueBits - 1));
+    constexpr double kLow = std::is_signed_v<D> ? -kEnd : 0.0;
     if (saturate) {
         if (rounded < kLow)
             return std::is_signed_v<D> ? static_cast<D>(uint64_t{1} << (sizeof(D) * 8 - 1)) : D{0};

@@ -24,12 +24,13 @@ constexpr bool in_pattern(int pattern, int lane, int lanes) {
 // is zero: every lane of the chunk comes out on. So the compiler must not know a partial mask; as a plain asm it may still hoist it.
 ASC_INLINE void hide_value(Predicate& mask) {
     each_chunk([&](auto i) __attribute__((always_inline)) {
+        auto& chunk = mask.v[i];        // clang does not see that the operand of an asm captures `mask`
 #if defined(__AVX512F__)
-        asm("" : "+v"(mask.v[i]));
+        asm("" : "+v"(chunk));
 #elif defined(__AVX2__)
-        asm("" : "+x"(mask.v[i]));
+        asm("" : "+x"(chunk));
 #else
-        asm("" : "+m"(mask.v[i]));
+        asm("" : "+m"(chunk));
 #endif
     });
 }

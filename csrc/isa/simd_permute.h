@@ -7,16 +7,13 @@
 namespace ascend::isa {
 inline namespace ASCEND_SIM_VEC {
 
-template <typename V>
-using shuffle_index_t = Vec<signed_t<std::remove_cvref_t<decltype(V{}[0])>>>;
-
 // Lanes chosen by f from the sequence a, b (lane numbers 0 .. 2n - 1).
 template <typename V, typename F>
 ASC_INLINE V shuffle(V a, V b, F f) {
     using L = std::remove_cvref_t<decltype(a[0])>;
     constexpr int kCount = kVecBytes / static_cast<int>(sizeof(L));
     return [&]<int... i>(std::integer_sequence<int, i...>) __attribute__((always_inline)) {
-        return (V)__builtin_shuffle(a, b, shuffle_index_t<V>{static_cast<signed_t<L>>(f(i, kCount))...});
+        return (V)__builtin_shufflevector(a, b, f(i, kCount)...);
     }(std::make_integer_sequence<int, kCount>{});
 }
 template <typename V>
@@ -163,6 +160,7 @@ template <typename T, typename I>
 ASC_INLINE void asc_gather(ascend::isa::Register<T>& dst, const ascend::isa::Register<T>& source,
                            const ascend::isa::Register<I>& index) {
     using namespace ascend::isa;
+    using namespace ascend::host;       // lanes_of_two is there for chunks of 64 bytes only
     vf_count(VfClass::special, 4);
     if constexpr (kVecBytes == 64) {
         // Lanes of two chunks at a time, chosen by the low bits of the index; the next bit chooses the pair of chunks.
@@ -170,10 +168,10 @@ ASC_INLINE void asc_gather(ascend::isa::Register<T>& dst, const ascend::isa::Reg
         constexpr bits_t<T> kPair = 2 * kChunkLanes<T>;
         const Register<T> from = source;
         each_chunk([&](auto i) __attribute__((always_inline)) {
-            const auto at = (shuffle_index_t<Bits>)index.v[i];
-            const Bits low = __builtin_shuffle((Bits)from.v[0], (Bits)from.v[1], at);
-            const Bits high = __builtin_shuffle((Bits)from.v[2], (Bits)from.v[3], at);
-            dst.v[i] = (Vec<lane_t<T>>)blend((Bits)(((Bits)at & kPair) != 0), high, low);
+            const auto at = (Bits)index.v[i];
+            const Bits low = lanes_of_two((Bits)from.v[0], (Bits)from.v[1], at);
+            const Bits high = lanes_of_two((Bits)from.v[2], (Bits)from.v[3], at);
+            dst.v[i] = (Vec<lane_t<T>>)blend((Bits)((at & kPair) != 0), high, low);
         });
     } else {
         const Lanes<T> lanes = lanes_of(source);

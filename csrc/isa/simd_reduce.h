@@ -129,8 +129,8 @@ ASC_INLINE int first_hit(const Vec<signed_t<T>>* keys, Vec<signed_t<T>> best, co
     Vec<K> first = splat(kTop), hit = Vec<K>{};
     each_chunk([&](auto i) __attribute__((always_inline)) {
         const Vec<K> hits = (Vec<K>)(keys[i] == best) & (Vec<K>)active<T>(mask, i);
-        const Vec<K> index = (Vec<K>)blend(hits, numbers + static_cast<K>(i * kChunkLanes<T>), splat(kTop));
-        first = host::extreme<false>(index, first);
+        const Vec<bits_t<T>> index = (Vec<bits_t<T>>)numbers + static_cast<bits_t<T>>(i * kChunkLanes<T>);
+        first = host::extreme<false>((Vec<K>)blend(hits, (Vec<K>)index, splat(kTop)), first);
         hit |= hits;
     });
     first = fold_extreme<false, kChunkLanes<T> / 2>(first);

@@ -8,6 +8,7 @@ import ascend_sim
 import pytest
 import torch
 from ascend_sim import jit
+from ascend_sim.jit import host_compiler
 
 FOLDER = Path(__file__).with_name("fault_lines")
 
@@ -36,6 +37,8 @@ FAULTS = {
     "broken_stack 1": ("S: scalar load or store: UB0 address -0x4 lies before the memory", None),
 }
 
+FAMILY = host_compiler.find().family
+
 
 @pytest.fixture(scope="module")
 def kernels():
@@ -53,9 +56,12 @@ def message_of(kernel, where):
 def test_the_line_is_the_kernels_own_and_the_headers_is_added(kernels, fault):
     (name, where), (says, header) = fault.split(), FAULTS[fault]
     kernels[name][1](torch.zeros(64).npu(), 0)
-    place = f"lines.cpp:{LINES[fault]}" + (f" (in shared.h:{SHARED[header]})" if header else "")
+    line, inside = LINES[fault], f" (in shared.h:{SHARED[header]})" if header else ""
     message = message_of(kernels[name], int(where))
-    assert re.search(f"{says}.*     {re.escape(place)}$", message), f"{place} expected:\n{message}"
+    found = re.search(rf"{says}.*     lines\.cpp:([\d, or]+){re.escape(inside)}$", message)
+    lines = re.findall(r"\d+", found[1]) if found else []
+    # clang gives a device assertion a function of its own, and several lines call it
+    assert str(line) in lines and (len(lines) == 1 or FAMILY == "clang"), f"lines.cpp:{line}{inside} expected:\n{message}"
     kernels[name][1](torch.zeros(64).npu(), 0)
 
 

@@ -167,7 +167,7 @@ def test_a_compile_error_shows_the_line_of_the_text():
     line = text.splitlines().index("    for (int i = 0; i < per_block; ++i) out[i] = in[i] * faktor;") + 1
     message = str(caught.value)
     assert message.startswith("scale, arguments, which does not compile with ")
-    assert f"scale.cpp:{line}:" in message and "out[i] = in[i] * faktor;" in message and "did you mean ‘factor’" in message.replace("'", "’")
+    assert f"scale.cpp:{line}:" in message and "out[i] = in[i] * faktor;" in message and "did you mean 'factor'" in re.sub("[‘’]", "'", message)
 
 
 def test_a_function_that_nobody_has_is_found_when_compiling():

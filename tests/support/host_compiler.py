@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Compiles C++ against the instruction-set headers for one host level, as tests need it; results are kept between runs."""
 
+import functools
 import hashlib
 import os
 import platform
@@ -17,7 +18,7 @@ PACKAGE = Path(ascend_sim.__file__).parent
 # Headers as an installed package carries them; in the checkout, where they come from.
 INCLUDES = [PACKAGE / "include"] if (PACKAGE / "include").is_dir() else [CSRC, CSRC / "include"]
 COMMON = ["-std=c++20", "-fPIC", "-shared", "-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter", "-fno-strict-aliasing",
-          "-ffp-contract=off", "-fwrapv", "-fno-gnu-unique", "-pthread"]
+          "-ffp-contract=off", "-fwrapv", "-pthread"]
 FLAGS = {
     "portable": ["-march=x86-64"] if platform.machine() == "x86_64" else [],
     "avx2": ["-march=x86-64-v3"],
@@ -44,6 +45,13 @@ def compiler(level):
     return os.environ.get("CXX") or shutil.which("g++") or shutil.which("c++")
 
 
+@functools.cache
+def not_unique(command):
+    """g++ makes static members of templates unique in the process, whatever library they are in; clang does not, nor knows the option."""
+    macros = subprocess.run([command, "-dM", "-E", "-x", "c++", os.devnull], capture_output=True, text=True, check=True).stdout
+    return [] if "__clang__" in macros else ["-fno-gnu-unique"]
+
+
 def build_folder():
     folder = Path(tempfile.gettempdir()) / f"ascend_sim_test_builds_{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
@@ -58,8 +66,8 @@ def build_levels(name, sources):
 
 def build(name, sources, level, *options, optimize="-O1"):
     """Path of a shared library built from `sources` (paths). The same text after preprocessing: the earlier build."""
-    command = [compiler(level), *COMMON, optimize, *FLAGS[level], *(f"-I{path}" for path in INCLUDES)]
-    text = subprocess.run([*command, "-E", "-P", *map(str, sources), *options], capture_output=True)
+    command = [compiler(level), *COMMON, *not_unique(compiler(level)), optimize, *FLAGS[level], *(f"-I{path}" for path in INCLUDES)]
+    text = subprocess.run([*command, "-Wno-unused-command-line-argument", "-E", "-P", *map(str, sources), *options], capture_output=True, check=True)
     digest = hashlib.sha256(repr((command, options)).encode() + text.stdout)
     folder = build_folder()
     library = folder / f"{name}_{level}_{digest.hexdigest()[:16]}.so"

@@ -2,11 +2,7 @@
 // Vector primitives on AVX-512 (F, BW, VL, DQ): 64-byte chunks.
 #pragma once
 
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wuninitialized"  // GCC 12's own "undefined" vectors, PR 105593
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#include <immintrin.h>
-#pragma GCC diagnostic pop
+#include "host/avx512/intrinsics.h"
 
 namespace ascend::host {
 inline namespace level_avx512 {
@@ -61,6 +57,22 @@ __attribute__((always_inline)) inline V extreme(V a, V b) {
     else if constexpr (sizeof(a[0]) == 2) return (V)(kMax ? _mm512_max_epi16(x, y) : _mm512_min_epi16(x, y));
     else if constexpr (sizeof(a[0]) == 4) return (V)(kMax ? _mm512_max_epi32(x, y) : _mm512_min_epi32(x, y));
     else return (V)(kMax ? _mm512_max_epi64(x, y) : _mm512_min_epi64(x, y));
+}
+
+// Lanes of the sequence a, b, chosen by the low bits of `at`: clang has no generic shuffle by variables.
+template <typename V>
+__attribute__((always_inline)) inline V lanes_of_two(V a, V b, V at) {
+    const __m512i x = (__m512i)a, y = (__m512i)b, index = (__m512i)at;
+    if constexpr (sizeof(a[0]) == 2) return (V)_mm512_permutex2var_epi16(x, index, y);
+    else if constexpr (sizeof(a[0]) == 4) return (V)_mm512_permutex2var_epi32(x, index, y);
+    else if constexpr (sizeof(a[0]) == 8) return (V)_mm512_permutex2var_epi64(x, index, y);
+#if defined(__AVX512VBMI__)
+    else return (V)_mm512_permutex2var_epi8(x, index, y);
+#else
+    V chosen = {};
+    for (int i = 0; i < kVecBytes; ++i) chosen[i] = at[i] & kVecBytes ? b[at[i] & (kVecBytes - 1)] : a[at[i] & (kVecBytes - 1)];
+    return chosen;
+#endif
 }
 
 // Of a mask that the compiler knows, it knows this too: what the other case needs is then not compiled.
