@@ -86,7 +86,7 @@ def test_bit_reductions(programs, unwritten):
 
 def test_bit_reductions_between_threads_are_unfinished_in_the_wheel(programs):
     """Its generator writes tl::BitAndOp, which its templates (reduce.h) do not define: a fault of tilelang 0.1.15, not of the instructions."""
-    with pytest.raises(RuntimeError, match="BitAndOp.* is not a member of .*tl"):
+    with pytest.raises(RuntimeError, match="BitAndOp.* is not a member of .*tl|no member named .BitAndOp. in namespace .tl"):
         programs.bit_reductions(dim=1)
 
 
