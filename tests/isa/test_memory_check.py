@@ -151,9 +151,11 @@ def test_simt_programs_run_checked():
 @pytest.mark.parametrize("name, limit", [("many_vector_instructions", 3), ("many_plain_accesses", 15)])
 def test_checking_costs_no_more_than_a_known_factor(checked, plain, name, limit):
     tensors, seconds = Tensors(), {}
-    for _ in range(5):
+    for attempt in range(40):           # others on this machine can only add to what is measured
         for kind, kernels in (("checked", checked), ("plain", plain)):
             begin = time.perf_counter()
             tensors.run(kernels[name], broken=200_000 if limit == 3 else 3000)
             seconds[kind] = min(seconds.get(kind, 9e9), time.perf_counter() - begin)
+        if attempt >= 4 and seconds["checked"] < limit * seconds["plain"]:
+            break
     assert seconds["checked"] < limit * seconds["plain"], seconds
