@@ -63,10 +63,7 @@ struct VfCounters {
 using TakeVfCounters = bool (*)(VfCounters&);
 void set_vf_source(TakeVfCounters take);
 
-constexpr int kFlagIds = 8;
-constexpr int kCrossIds = 32;
 constexpr int kMaxPendingCross = 15;  // the counters have 4 bits
-constexpr int kLockIds = 32;
 
 // Launch-time state of the set/wait flags of one core: [source][destination][id], sets performed but not consumed.
 struct FlagState {

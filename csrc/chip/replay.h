@@ -5,12 +5,12 @@
 
 #include <array>
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "chip/l2.h"
 #include "chip/spec.h"
 #include "chip/trace.h"
+#include "chip/violation.h"
 
 namespace ascend {
 
@@ -35,21 +35,6 @@ struct CoreUse {
     uint64_t records = 0;
 };
 
-enum class ViolationKind : uint8_t {
-    flag_set_twice,                // a set before the wait that consumes the one before, in simulated time
-    never_continues,               // a record that waits for something that does not happen
-    flag_left_set,                 // a set before the one before was consumed, which nothing ever does
-};
-
-struct Violation {
-    ViolationKind kind;
-    int ai_core;
-    CoreKind core;
-    uint64_t record;               // index in that core's trace
-    double at_cycles;              // of the second set
-    double other_cycles;           // when the first one was consumed; flag_left_set: how many sets are left
-};
-
 struct ReplayResult {
     double cycles = 0;             // from the start of the first block to the last result
     double us = 0;                 // launch overhead + cycles / clock
@@ -64,8 +49,5 @@ struct ReplayResult {
 };
 
 ReplayResult replay(const LaunchTrace& trace, const ChipSpec& spec, L2State& l2, const ReplayOptions& options = {});
-
-// One line for an error message: core, pipe, flag, times, source line.
-std::string describe(const Violation& violation, const LaunchTrace& trace);
 
 }  // namespace ascend

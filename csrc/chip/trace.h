@@ -54,6 +54,9 @@ enum SyncOp : uint16_t {
     kFirstInstruction = 16,
 };
 
+// Of a pair of pipes, of a core's counters, of its locks.
+constexpr int kFlagIds = 8, kCrossIds = 32, kLockIds = 32;
+
 struct SyncPayload {
     Pipe other;
     uint8_t id;
