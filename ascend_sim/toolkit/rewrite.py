@@ -2,7 +2,7 @@
 """What changes in generated source before the host compiler sees it? Insertions within lines, so that line numbers stay.
 
 UB pointers are declared as constant zero and then dereferenced; they become the running core's UB base. Each SIMD vector
-function begins with ASC_VF, which counts its call; blocks of SIMT functions say what they cost (simt_cost.py). A launcher's name<<<..>>>(..) becomes a call (csrc/toolkit/host_launch.h).
+function begins with ASC_VF, which counts its call, and marks loops that follow each other (vf_loops.py); blocks of SIMT functions say what they cost (simt_cost.py). A launcher's name<<<..>>>(..) becomes a call (csrc/toolkit/host_launch.h).
 A form that this file does not know is an error, not a guess.
 """
 
@@ -10,6 +10,7 @@ import re
 from typing import NamedTuple
 
 from ascend_sim.toolkit.simt_cost import with_costs
+from ascend_sim.toolkit.vf_loops import with_loops
 
 UB_POINTER = re.compile(r"^(\s*__ubuf__ (?P<type>[\w:]+) \*\w+ = \(__ubuf__ (?P=type) \*\))0;$", re.MULTILINE)
 ZERO_UB = re.compile(r"\(\s*__ubuf__[^()]*\*\s*\)\s*0\s*[;,)]")
@@ -47,7 +48,7 @@ def rewrite(source: str) -> Rewritten:
     if not kernels or len(kernels) != source.count("__global__"):
         raise ValueError(f"rewrite: {source.count('__global__')} kernels, {len(kernels)} of them in a known form; "
                          'expected `extern "C" __global__ __vector__ void name(`')
-    return Rewritten(with_costs(text), kernels)
+    return Rewritten(with_costs(with_loops(text)), kernels)
 
 
 def rewrite_launcher(done: Rewritten) -> str:

@@ -86,17 +86,35 @@ TakeVfCounters take_vf_counters = nullptr;
 
 void set_vf_source(TakeVfCounters take) { take_vf_counters = take; }
 
+void Core::end_vector_phase() {
+    VfCounters ended;
+    if (!take_vf_counters || !take_vf_counters(ended) || !trace) return;
+    for (VfCounters& known : vector_phases_) {
+        if (known.phase != ended.phase) continue;
+        for (int i = 0; i < kVfClasses; ++i) known.counts[i] += ended.counts[i];
+        known.calls += ended.calls;
+        return;
+    }
+    vector_phases_.push_back(ended);
+}
+
 void Core::flush_pending_vector_work() {
-    VfCounters counters;
-    if (!take_vf_counters || !take_vf_counters(counters) || !trace) return;
+    end_vector_phase();
+    if (vector_phases_.empty()) return;
     static const uint16_t op = register_op("vector function", [](Core&, const Record&) {});
     Record record{};
     record.op = op;
     record.pipe = Pipe::V;
     record.path = Path::vector;
-    for (int i = 0; i < kVfClasses; ++i) record.vf.counts[i] = counters.counts[i];
-    record.vf.calls = counters.calls;
-    trace->append() = record;
+    uint32_t calls = 0;
+    for (const VfCounters& phase : vector_phases_) calls += phase.calls;
+    record.vf.calls = std::max(calls, 1u);
+    for (const VfCounters& phase : vector_phases_) {
+        for (int i = 0; i < kVfClasses; ++i) record.vf.counts[i] = phase.counts[i];
+        trace->append() = record;
+        record.vf.calls = 0;
+    }
+    vector_phases_.clear();
 }
 
 void Core::append(Record& record, const void* pc) {
@@ -432,6 +450,7 @@ void Core::reset_for_block(int block_index, bool runs) {
     block = block_index;
     VfCounters left_over;  // of a vector function on this host thread that a fault ended
     if (runs && take_vf_counters) take_vf_counters(left_over);
+    vector_phases_.clear();
     const bool was_clean = is_clean_;
     is_clean_ = !runs;
     if (was_clean) return;

@@ -53,10 +53,11 @@ struct Written {
 };
 const char* written_name(bool sets, Written written);  // not of Spelling::partner
 
-// What the vector functions since the last record cost; counted inline by csrc/isa, flushed into one record.
+// What a phase of the vector functions since the last record cost; counted inline by csrc/isa.
 struct VfCounters {
     uint32_t counts[kVfClasses] = {};
-    uint16_t calls = 0;
+    uint32_t calls = 0;
+    uint32_t phase = 0;
 };
 
 // csrc/isa counts vector instructions in thread-local storage; it says here how to take the counts since the last call.
@@ -87,8 +88,10 @@ public:
     std::string printed_last;    // by the kernel, since the block began: for messages
 
     void issue(Record& record, const void* return_address);
-    // Vector functions leave counts behind instead of records; this turns them into one record.
+    // Vector functions leave counts behind instead of records; this turns them into one instruction, a record a phase.
     void flush_pending_vector_work();
+    // Lays by what was counted since the last phase; a phase that comes again goes on.
+    void end_vector_phase();
     void set_flag(Pipe source, Pipe destination, int id, const void* pc);
     void wait_flag(Pipe source, Pipe destination, int id, const void* pc);
     void lock(Pipe pipe, int id, const void* pc);
@@ -151,6 +154,7 @@ private:
         uint64_t pc = 0;
         uint32_t id = 0;
     } site_cache_[64];
+    std::vector<VfCounters> vector_phases_;  // of the vector functions since the last record, each once
     uint32_t issued_ = 0;
     bool is_clean_ = false;   // nothing has changed since the last reset
     bool has_synced_ = true;  // the counters of flags and locks may not be zero

@@ -267,10 +267,15 @@ private:
             const bool is_head = p.started == p.issued && !p.in_flight;
             p.queue[p.issued++ % kMaxDepth] = waiting;
             ++s.cursor;
+            if (r.path == Path::vector)
+                while (s.cursor < s.block_end && is_later_phase((*s.trace)[s.cursor])) ++s.cursor;
             if (is_head) perform(s, pipe, r, waiting);
             if (s.dirty) return;
         }
     }
+
+    // Phases of a vector instruction are records behind its own; S issues them as one.
+    static bool is_later_phase(const Record& r) { return r.path == Path::vector && r.vf.calls == 0; }
 
     bool run_scalar(Stream& s, const Record& r) {
         const double start = s.time + spec_.scalar_issue_cycles;
@@ -329,7 +334,7 @@ private:
         switch (r.path) {
             case Path::none: return occupy(s, pipe, r, waiting, ready, 0, 0, 0);
             case Path::cube: return perform_mmad(s, pipe, r, waiting, ready);
-            case Path::vector: return occupy(s, pipe, r, waiting, ready, vector_cycles(r.vf), 0, 0);
+            case Path::vector: return perform_vector(s, pipe, waiting, ready);
             case Path::simt: return occupy(s, pipe, r, waiting, ready, simt_cycles(r.simt), 0, 0);
             case Path::l0c_to_ub:
             case Path::l0c_to_ub_dual:
@@ -442,16 +447,37 @@ private:
         return true;
     }
 
-    double vector_cycles(const VfPayload& vf) const {
-        double issue = 0, memory = 0, unit = 0;
+    // Phases follow each other. Of the times, the first phase has the start and the last the drain.
+    bool perform_vector(Stream& s, int pipe, const PipeState::Waiting& waiting, double ready) {
+        const Record& r = (*s.trace)[waiting.record];
+        const double first_end = ready + r.vf.calls * spec_.vf_start_cycles + phase_cycles(r.vf);
+        double begin = ready, end = first_end;
+        uint32_t last = waiting.record;
+        while (last + 1 < s.block_end && is_later_phase((*s.trace)[last + 1])) {
+            begin = end;
+            end += phase_cycles((*s.trace)[++last].vf);
+            note_times(s, last, begin, end);
+        }
+        end += r.vf.calls * spec_.vf_drain_cycles;
+        occupy(s, pipe, r, waiting, ready, end - ready, 0, 0);
+        if (last != waiting.record) {
+            note_times(s, waiting.record, ready, first_end);
+            note_times(s, last, begin, end);
+        }
+        return true;
+    }
+
+    // Ports of the front end and of UB work side by side, and so do the units.
+    double phase_cycles(const VfPayload& vf) const {
+        double issue = 0, write = 0, memory = 0, unit = 0;
         for (int i = 0; i < kVfClasses; ++i) {
             const VfClassSpec& cost = spec_.vf_class[i];
             issue += vf.counts[i] * cost.issue_cycles;
+            write += vf.counts[i] * cost.write_cycles;
             memory += vf.counts[i] * cost.memory_cycles;
             unit = std::max(unit, vf.counts[i] * cost.unit_cycles);
         }
-        const double calls = std::max<double>(vf.calls, 1);
-        return calls * (spec_.vf_start_cycles + spec_.vf_drain_cycles) + std::max({issue, memory, unit});
+        return std::max({issue, write, memory, unit});
     }
 
     // Warps share the schedulers; what their own loads and stores move in global memory flows meanwhile. Atomics and barriers

@@ -73,6 +73,7 @@ void visit(Spec& spec, F&& f) {
     for (int i = 0; i < kVfClasses; ++i) {
         const std::string key = std::string("vf.") + kVfClassKeys[i];
         f(key + ".issue", spec.vf_class[i].issue_cycles, true);
+        f(key + ".write", spec.vf_class[i].write_cycles, true);
         f(key + ".memory", spec.vf_class[i].memory_cycles, true);
         f(key + ".unit", spec.vf_class[i].unit_cycles, true);
     }

@@ -27,7 +27,8 @@ struct PathSpec {
 };
 
 struct VfClassSpec {
-    double issue_cycles = 0;       // of the front end, which starts two dual-issue instructions a cycle
+    double issue_cycles = 0;       // of the ports for calculations, which start two dual-issue instructions a cycle
+    double write_cycles = 0;       // of the register file, which takes two results a cycle
     double memory_cycles = 0;      // of the UB ports: two reads, or a read and a write, a cycle
     double unit_cycles = 0;        // of the class's own unit
 };

@@ -135,7 +135,7 @@ struct Img2ColPayload {    // asc_img2col_config (isa/img2col.h); Record::amount
 constexpr int kVfClasses = 10;
 struct VfPayload {
     uint32_t counts[kVfClasses];
-    uint16_t calls;        // vector functions merged into this record
+    uint32_t calls;        // vector functions merged into this instruction; 0: another phase of the instruction before
 };
 
 struct SimtPayload {       // one SIMT function: sums over its threads; exchanges once a warp

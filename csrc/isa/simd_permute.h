@@ -113,12 +113,13 @@ ASC_INLINE void asc_deintlv(ascend::isa::Register<T>& even, ascend::isa::Registe
     ascend::isa::deinterleave(even, odd, a, b);
 }
 
-// The low halves of the wide lanes into the low (high) half of the register, zero in the other.
+// The low halves of the wide lanes into the low (high) half of the register, zero in the other. A cycle: DK-REG's 128 or 64
+// elements a cycle are the lanes of one wide register.
 template <typename N, typename T>
     requires(sizeof(T) == 2 * sizeof(N))
 ASC_INLINE void asc_pack_to_low(ascend::isa::Register<N>& dst, const ascend::isa::Register<T>& source) {
     using namespace ascend::isa;
-    vf_count(VfClass::permute, 2);
+    vf_count(VfClass::permute);
     Register<N> narrow_lanes, odd;
     std::memcpy(&narrow_lanes, &source, kRegisterBytes);
     deinterleave(dst, odd, narrow_lanes, Register<N>{});
@@ -127,7 +128,7 @@ template <typename N, typename T>
     requires(sizeof(T) == 2 * sizeof(N))
 ASC_INLINE void asc_pack_to_high(ascend::isa::Register<N>& dst, const ascend::isa::Register<T>& source) {
     using namespace ascend::isa;
-    vf_count(VfClass::permute, 2);
+    vf_count(VfClass::permute);
     Register<N> narrow_lanes, odd;
     std::memcpy(&narrow_lanes, &source, kRegisterBytes);
     deinterleave(dst, odd, Register<N>{}, narrow_lanes);
@@ -138,7 +139,7 @@ template <typename W, typename T>
     requires(sizeof(W) == 2 * sizeof(T))
 ASC_INLINE void asc_unpack_lower(ascend::isa::Register<W>& dst, const ascend::isa::Register<T>& source) {
     using namespace ascend::isa;
-    vf_count(VfClass::permute, 2);
+    vf_count(VfClass::permute);
     const Lanes<T> lanes = lanes_of(source);
     build(dst, [&](int i) __attribute__((always_inline)) { return static_cast<bits_t<W>>(static_cast<W>(static_cast<T>(lanes.at[i]))); });
 }
@@ -146,7 +147,7 @@ template <typename W, typename T>
     requires(sizeof(W) == 2 * sizeof(T))
 ASC_INLINE void asc_unpack_upper(ascend::isa::Register<W>& dst, const ascend::isa::Register<T>& source) {
     using namespace ascend::isa;
-    vf_count(VfClass::permute, 2);
+    vf_count(VfClass::permute);
     const Lanes<T> lanes = lanes_of(source);
     build(dst, [&](int i) __attribute__((always_inline)) {
         return static_cast<bits_t<W>>(static_cast<W>(static_cast<T>(lanes.at[kLanes<W> + i])));

@@ -2,9 +2,13 @@
 // What did the vector functions since the last record cost? Counters per cost class, incremented by each instruction.
 //
 // A vector function is plain host code, so nothing announces its instructions to the executor. Each instruction counts
-// itself here, and the executor takes the counters when the core issues its next record: one PIPE_V record for all
+// itself here, and the executor takes the counters when the core issues its next record: one PIPE_V instruction for all
 // vector functions in between. `calls` is counted by VfScope, which the text rewrite puts first in every vector function
 // (ascend_sim/toolkit/rewrite.py) and our own kernels write as ASC_VF; without it, counts with calls = 0 mean one call.
+//
+// What follows each other on the chip shares no cycles: functions, and the loops of one that stand side by side. Each is a
+// phase with counts of its own. ASC_VF begins one, ASC_VF_LOOP another; a loop that runs again adds to its phase. Inside a
+// phase the busiest resource decides (docs/timing.md).
 #pragma once
 
 #include <cstdint>
@@ -30,6 +34,7 @@ constexpr int kVfClassCount = 10;
 struct VfCounts {
     uint32_t counts[kVfClassCount];
     uint32_t calls;
+    uint32_t phase;   // of which these are the counts
 
     bool any() const {
         uint32_t sum = calls;
@@ -53,8 +58,25 @@ inline VfCounts take_vf_counts() {
     return counts;
 }
 
+// Out of line: lays the counts by for their phase and begins at zero.
+[[gnu::visibility("default")]] void enter_vf_phase(uint32_t phase);
+
+// The name of a phase: where its mark stands.
+consteval uint32_t vf_place(const char* file, uint32_t line) {
+    uint32_t hash = 2166136261u ^ line;
+    for (; *file; ++file) hash = (hash ^ static_cast<uint8_t>(*file)) * 16777619u;
+    return hash | 1;
+}
+
+[[gnu::always_inline]] inline void vf_phase(uint32_t phase) {
+    if (vf_counts.phase != phase) enter_vf_phase(phase);
+}
+
 struct VfScope {
-    [[gnu::always_inline]] VfScope() { ++vf_counts.calls; }
+    [[gnu::always_inline]] explicit VfScope(uint32_t phase) {
+        vf_phase(phase);
+        ++vf_counts.calls;
+    }
 };
 
 // A rule of the chip broken inside a vector function: ends the launch with `instruction`, what was wrong and the address.
@@ -63,4 +85,5 @@ struct VfScope {
 
 }  // namespace ascend::isa
 
-#define ASC_VF [[maybe_unused]] ascend::isa::VfScope asc_vf_scope_
+#define ASC_VF [[maybe_unused]] const ascend::isa::VfScope asc_vf_scope_(ascend::isa::vf_place(__FILE__, __LINE__))
+#define ASC_VF_LOOP ascend::isa::vf_phase(ascend::isa::vf_place(__FILE__, __LINE__))

@@ -16,7 +16,7 @@ What a step of 128 keys and 128 queries costs each pipe, in cycles; docs/tilelan
 
     M     2 * 128 * 128 * 128 / 4096 = 1024          MTE1  128 (K) + 128 (P^T) + 256 (V, transposed) + 3 * 3 = 521
     V     maximum 128, exponentials 64 * 8 = 512,    FIX   2 * 64 KiB / 256 B + 2 * 2 = 516
-          acc 64 * 5.5 = 352, two calls 70: 1062     MTE2  64 KiB / 100 B = 655    MTE3  16 KiB / 128 B = 128
+          acc 64 * 3.5 = 224, two calls 70: 934      MTE2  64 KiB / 100 B = 655    MTE3  16 KiB / 128 B = 128
 
     python examples/tilelang/flash_attention.py --heads 1 --queries 4096 --keys 4096 [--causal 1]
 """

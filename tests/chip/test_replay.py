@@ -221,19 +221,39 @@ def test_fix_to_both_vector_cores_is_twice_as_fast_unless_rows_are_short():
 @pytest.mark.parametrize("slots, cycles", [
     ({}, 0),
     ({"alu": 100}, 50),                                     # dual issue
-    ({"alu": 100, "load": 100}, 100),                       # the front end starts two a cycle
+    ({"alu": 100, "load": 100}, 100),                       # two results a cycle
     ({"load": 100}, 50),                                    # two reads a cycle
+    ({"load": 200, "store": 40, "alu": 10}, 120),           # bound by loads: two accesses of UB a cycle
     ({"store": 100}, 100),                                  # one store port
+    ({"alu": 100, "load": 100, "store": 120}, 120),         # bound by stores: they take nothing from the others
+    ({"alu": 200, "cast": 40, "load": 30, "store": 60}, 135),   # bound by calculations: (200 + 40 + 30) / 2 results
     ({"special": 400}, 400),                                # 16 elements a cycle
     ({"alu": 100, "special": 400}, 400),                    # beside each other
     ({"reduce": 10, "alu": 20}, 20),                        # single issue
+    ({"reduce": 100, "load": 90, "store": 20}, 100),        # loads have ports of their own
+    ({"reduce": 100, "load": 140}, 120),                    # and results to write
+    ({"permute": 50, "load": 20}, 60),                      # two results of an interleave
+    ({"alu_int32": 100, "load": 20}, 50),                   # a result per two slots
+    ({"gather": 30, "load": 20, "mask": 10}, 40),           # gathers keep both ports of UB
 ])
 def test_a_vector_function_takes_its_busiest_resource(slots, cycles):
     assert replay({(0, "aiv0"): [vector(**slots)]}).of(kind="aiv0")[0].cycles == 23 + 12 + cycles
 
 
-def test_each_call_pays_start_and_drain():
-    assert replay({(0, "aiv0"): [vector(calls=3, alu=100)]}).of(kind="aiv0")[0].cycles == 3 * 35 + 50
+def test_phases_follow_each_other_and_are_one_instruction():
+    program = [vector(alu=100), vector(calls=0, store=60), vector(calls=0, load=80, alu=20), vector(store=10)]
+    first, second, third, other = replay({(0, "aiv0"): program}).of(kind="aiv0")
+    assert (first.cycles, second.cycles, third.cycles) == (23 + 50, 60, 50 + 12)
+    assert (second.start, third.start, other.start) == (first.end, second.end, third.end)
+    assert first.start == ISSUE and replay({(0, "aiv0"): [vector(), *program]}).of(kind="aiv0")[1].start == ISSUE + 35
+
+
+def test_phases_take_one_place_in_the_queue():
+    # V waits for the load, with a queue of 16: the wait and 15 functions of three phases. S goes on to the store.
+    functions = [vector(alu=2), vector(calls=0, alu=2), vector(calls=0, alu=2)] * 15
+    program = [transfer("gm_to_ub", 0, rows=64), set_flag("MTE2", "V"), wait_flag("MTE2", "V"), *functions, transfer("ub_to_gm", 1 << 20)]
+    times = replay({(0, "aiv0"): program}).of(kind="aiv0")
+    assert times[-1].start == (3 + 15 + 1) * ISSUE < times[0].end
 
 
 # ---- global memory --------------------------------------------------------------------------------------------------

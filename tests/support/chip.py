@@ -50,7 +50,7 @@ class _Fix(c.Structure):
 
 
 class _Vf(c.Structure):
-    _fields_ = [("counts", c.c_uint32 * 10), ("calls", c.c_uint16)]
+    _fields_ = [("counts", c.c_uint32 * 10), ("calls", c.c_uint32)]
 
 
 class _Payload(c.Union):
@@ -104,6 +104,7 @@ def transfer(path: str, address: int, rows: int = 1, row_bytes: int = 512, row_s
 
 
 def vector(calls: int = 1, **slots: int) -> Record:
+    """calls=0: another phase of the instruction before."""
     record = instruction("V", "vector")
     record.vf = _Vf((c.c_uint32 * 10)(*[slots.get(name, 0) for name in VF_CLASSES]), calls)
     return record

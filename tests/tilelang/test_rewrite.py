@@ -69,3 +69,39 @@ def test_kernel_kinds(kind, qualifier):
 def test_an_unknown_form_is_an_error(change, message):
     with pytest.raises(ValueError, match=message):
         rewrite(SOURCE.replace(*change))
+
+
+LOOPS = """__simd_vf__ inline void f_kernel_simd_vf_0(__ubuf__ uint8_t* buf, int32_t n) {
+  vector_bool v = asc_create_mask_b32(PAT_ALL);
+  for (int32_t i = 0; i < 8; ++i) {
+  }
+  if (n < 4) {
+#pragma unroll
+    for (int32_t r = 0; r < n; ++r) {
+      for (int32_t i = 0; i < 3; ++i) {
+        for (int32_t j = 0; j < 9; ++j) {
+        }
+      }
+      for (int32_t i = 0; i < 5; ++i) {
+      }
+      for (int32_t i = 0; i < 4; ++i) {
+      }
+    }
+  }
+  simd_inst::mem_bar(VST_VLD);
+}
+"""
+
+
+def test_loops_that_follow_each_other_are_marked():
+    """Two in the function, one of them in a condition, and two in one of these. Not a loop alone, nor one that is unrolled."""
+    plain = LOOPS + SOURCE[SOURCE.index('extern "C"'):]
+    marked = rewrite(plain).source.split("\n")
+    assert [(number, line.strip()) for number, line in enumerate(marked) if "ASC_VF_LOOP" in line] == [
+        (2, "ASC_VF_LOOP; for (int32_t i = 0; i < 8; ++i) {"),
+        (4, "if (n < 4) { ASC_VF_LOOP;"),
+        (7, "ASC_VF_LOOP; for (int32_t i = 0; i < 3; ++i) {"),
+        (11, "ASC_VF_LOOP; for (int32_t i = 0; i < 5; ++i) {")]
+    assert len(marked) == plain.count("\n") + 1
+    alone = plain.replace("  for (int32_t i = 0; i < 8; ++i) {\n  }\n", "").replace("i < 5", "i < 4")
+    assert "ASC_VF_LOOP" not in rewrite(alone).source
