@@ -28,7 +28,6 @@ public:
     Replay(const LaunchTrace& trace, const ChipSpec& spec, L2State& l2, const ReplayOptions& options)
         : trace_(trace),
           spec_(spec),
-          l2_(l2),
           options_(options),
           flows_(spec, l2, static_cast<uint32_t>(trace.ai_cores.size()) * kPorts),
           streams_(trace.ai_cores.size() * kKinds) {
@@ -651,7 +650,6 @@ private:
 
     const LaunchTrace& trace_;
     const ChipSpec& spec_;
-    L2State& l2_;
     const ReplayOptions options_;
     GmFlows flows_;
     std::vector<Stream> streams_;

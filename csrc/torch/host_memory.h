@@ -3,7 +3,9 @@
 #pragma once
 
 #pragma GCC diagnostic push
+#if !defined(__clang__)
 #pragma GCC diagnostic ignored "-Winterference-size"    // PyTorch's header; layout across compilers does not matter here
+#endif
 #include <ATen/core/CachingHostAllocator.h>
 #pragma GCC diagnostic pop
 
