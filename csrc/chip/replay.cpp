@@ -15,6 +15,7 @@
 #include <queue>
 
 #include "chip/gm_flows.h"
+#include "chip/instruction_time.h"
 #include "chip/replay_state.h"
 
 namespace ascend {
@@ -28,16 +29,13 @@ public:
     Replay(const LaunchTrace& trace, const ChipSpec& spec, L2State& l2, const ReplayOptions& options)
         : trace_(trace),
           spec_(spec),
+          alone_(spec),
           options_(options),
           flows_(spec, l2, static_cast<uint32_t>(trace.ai_cores.size()) * kPorts),
           streams_(trace.ai_cores.size() * kKinds) {
         l2.set_capacity(spec.l2_capacity_bytes);
         for (int i = 0; i < kPipes; ++i)
             depth_[i] = std::clamp(static_cast<uint32_t>(spec.queue_depth[i]), uint32_t{1}, kMaxDepth);
-        for (int i = 0; i < kElementTypes; ++i) {
-            const int k0 = elements_per_unit(static_cast<ElementType>(i));
-            cycles_per_fractal_[i] = 256.0 * k0 / spec.cube_macs_per_cycle[i];
-        }
     }
 
     ReplayResult run() {
@@ -334,7 +332,7 @@ private:
             case Path::none: return occupy(s, pipe, r, waiting, ready, 0, 0, 0);
             case Path::cube: return perform_mmad(s, pipe, r, waiting, ready);
             case Path::vector: return perform_vector(s, pipe, waiting, ready);
-            case Path::simt: return occupy(s, pipe, r, waiting, ready, simt_cycles(r.simt), 0, 0);
+            case Path::simt: return occupy(s, pipe, r, waiting, ready, alone_.simt(r.simt), 0, 0);
             case Path::l0c_to_ub:
             case Path::l0c_to_ub_dual:
             case Path::l0c_to_l1:
@@ -372,9 +370,7 @@ private:
     bool perform_mmad(Stream& s, int pipe, const Record& r, const PipeState::Waiting& waiting, double ready) {
         PipeState& p = s.pipes[pipe];
         const MmadPayload& m = r.mmad;
-        double cycles = r.amount * cycles_per_fractal_[static_cast<int>(r.type)];
-        const uint32_t extent = (std::max(m.m, m.n) + 15u) / 16 * 16;
-        if (m.mx && extent < spec_.cube_mx_min_extent) cycles *= spec_.cube_mx_min_extent / extent;
+        const double cycles = alone_.mmad(r);
         double start = ready, end = ready + cycles;
         if (m.unit_flag & 2) {
             const UnitBlocks blocks = blocks_of(m);
@@ -404,19 +400,7 @@ private:
         PipeState& p = s.pipes[pipe];
         const FixPayload& f = r.fix;
         const PathSpec& path = spec_.of(r.path);
-        const double matrices = std::max<double>(r.matrices, 1);
-        const double elements = static_cast<double>(f.m) * f.n * matrices;
-        double rate = path.bytes_per_cycle;
-        double cycles;
-        if (r.path == Path::l0c_to_ub_dual) {
-            // Each vector core takes a row a cycle at most: half of the columns, or all of them.
-            const double row_bytes = r.amount / elements * (f.dual == 2 ? f.n / 2 : f.n);
-            rate = std::min(rate, 2 * row_bytes);
-            cycles = path.issue_cycles + r.amount / rate;
-        } else {
-            const double moving = std::max(r.amount / rate, elements / spec_.fix_elements_per_cycle);
-            cycles = path.issue_cycles + moving * (f.c0_strided ? spec_.fix_c0_strided_factor : 1);
-        }
+        const double cycles = alone_.fix(r);
         double start = ready, least_end = 0;
         if (f.unit_flag & 2) {
             const UnitBlocks blocks = blocks_of(f, r.matrices);
@@ -449,12 +433,12 @@ private:
     // Phases follow each other. Of the times, the first phase has the start and the last the drain.
     bool perform_vector(Stream& s, int pipe, const PipeState::Waiting& waiting, double ready) {
         const Record& r = (*s.trace)[waiting.record];
-        const double first_end = ready + r.vf.calls * spec_.vf_start_cycles + phase_cycles(r.vf);
+        const double first_end = ready + r.vf.calls * spec_.vf_start_cycles + alone_.vector_phase(r.vf);
         double begin = ready, end = first_end;
         uint32_t last = waiting.record;
         while (last + 1 < s.block_end && is_later_phase((*s.trace)[last + 1])) {
             begin = end;
-            end += phase_cycles((*s.trace)[++last].vf);
+            end += alone_.vector_phase((*s.trace)[++last].vf);
             note_times(s, last, begin, end);
         }
         end += r.vf.calls * spec_.vf_drain_cycles;
@@ -464,32 +448,6 @@ private:
             note_times(s, last, begin, end);
         }
         return true;
-    }
-
-    // Ports of the front end and of UB work side by side, and so do the units.
-    double phase_cycles(const VfPayload& vf) const {
-        double issue = 0, write = 0, memory = 0, unit = 0;
-        for (int i = 0; i < kVfClasses; ++i) {
-            const VfClassSpec& cost = spec_.vf_class[i];
-            issue += vf.counts[i] * cost.issue_cycles;
-            write += vf.counts[i] * cost.write_cycles;
-            memory += vf.counts[i] * cost.memory_cycles;
-            unit = std::max(unit, vf.counts[i] * cost.unit_cycles);
-        }
-        return std::max({issue, write, memory, unit});
-    }
-
-    // Warps share the schedulers; what their own loads and stores move in global memory flows meanwhile. Atomics and barriers
-    // come on top.
-    double simt_cycles(const SimtPayload& f) const {
-        const double warps = (f.threads + 31) / 32;
-        const double body = f.operations ? static_cast<double>(f.operations) / 32 * spec_.simt_operation_cycles
-                                         : warps * spec_.simt_warp_cycles;
-        const double issue = (body + f.exchanges * spec_.simt_exchange_cycles) / std::min(warps, spec_.simt_schedulers);
-        const double memory = f.gm_bytes ? spec_.simt_gm_latency_cycles + static_cast<double>(f.gm_bytes) / spec_.simt_gm_bytes_per_cycle : 0;
-        return spec_.vf_start_cycles + spec_.vf_drain_cycles + std::max(issue, memory) + f.barriers * spec_.simt_barrier_cycles +
-               f.ub_atomics * spec_.simt_ub_atomic_cycles + (f.gm_atomics - f.gm_atomics_again) * spec_.simt_gm_atomic_cycles +
-               f.gm_atomics_again * spec_.simt_gm_atomic_again_cycles;
     }
 
     // ---- synchronisation --------------------------------------------------------------------------------------------
@@ -650,6 +608,7 @@ private:
 
     const LaunchTrace& trace_;
     const ChipSpec& spec_;
+    const InstructionTime alone_;
     const ReplayOptions options_;
     GmFlows flows_;
     std::vector<Stream> streams_;
@@ -660,7 +619,6 @@ private:
     std::vector<GridBarrier> barriers_[2][kCrossIds];
     uint32_t participants_[2] = {};
     uint32_t depth_[kPipes];
-    double cycles_per_fractal_[kElementTypes];
     ReplayResult result_;
 };
 
