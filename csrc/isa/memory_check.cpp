@@ -24,7 +24,6 @@ __thread MemoryCheck memory_check __attribute__((tls_model("initial-exec"), visi
 
 namespace {
 
-constexpr uint16_t kUndefined = 0x7fe5;  // a quiet NaN of f16 and bf16, and twice of f32
 
 bool is_undefined_nan(const uint8_t* at, int element_bytes, bool is_float) {
     if (element_bytes == 2) {
@@ -173,11 +172,11 @@ void check_access(const char* name, const void* address, uint64_t bytes, Access 
     Memory& ub = core.ai.ub_of(core);
     MemoryCheck& m = memory_check;
     if (!ub.valid.byte_bits()) return;        // not this launch
-    if (m.pending_bytes) settle_pending_store();
+    const bool is_plain = access == Access::plain_load || access == Access::plain_store;
+    if (!is_plain && m.pending_bytes) settle_pending_store();
     const auto at = reinterpret_cast<uint64_t>(address), begin = reinterpret_cast<uint64_t>(ub.at(0));
     m.ub_begin = begin;
     m.defined = ub.valid.byte_bits();
-    const bool is_plain = access == Access::plain_load || access == Access::plain_store;
     const auto guard = static_cast<uint64_t>(ub.guard_bytes());
     if (at - begin + guard >= kUbBytes + 2 * guard) {
         if (!is_plain) fault(core, name, access, pc, format("address 0x%llx is not in UB", hex(at)));
@@ -191,7 +190,8 @@ void check_access(const char* name, const void* address, uint64_t bytes, Access 
         if (access == Access::store || access == Access::plain_store) ub.valid.set(first, count);
         else if (ub.valid.first_undefined_byte(first, count) >= 0 && (access == Access::plain_load || !ub.valid.any_defined_byte(first, count))) {
             m.undefined_read_at = pc;
-            if (is_plain && m.last_store_bytes) {
+            if (is_plain && m.last_store_bytes && !m.pending_bytes) {
+                m.pending_saw_load = true;
                 m.pending = std::exchange(m.last_store, 0);
                 m.pending_bytes = std::exchange(m.last_store_bytes, 0);
                 m.pending_pc = pc;
@@ -203,6 +203,7 @@ void check_access(const char* name, const void* address, uint64_t bytes, Access 
         m.pending = at;
         m.pending_bytes = bytes;
         m.pending_pc = pc;
+        m.pending_saw_load = false;
     }
 }
 

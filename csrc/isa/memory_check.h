@@ -12,6 +12,8 @@
 // * To know what was computed from them, undefined UB holds a NaN of its own, 0x7fe5 in every 16 bits. After a block has
 //   read undefined bytes, a store whose result is that NaN (vector stores of floats: any NaN) leaves its bytes undefined; into
 //   global memory it is an error. Integers computed from undefined ones are not followed; as an index they lead out of UB.
+// * Calls come before what they announce. A plain store is announced before the load of its own source where a structure is copied
+//   (a 16-bit float is one), so that the store has surely happened at the next call but one, or the next that is no plain load.
 // * Vector functions are not instrumented: their loads and stores ask by themselves.
 #pragma once
 
@@ -30,9 +32,10 @@ struct MemoryCheck {
     Range own[3];                      // of the host: the core's stack, those of SIMT threads, variables or constants touched last
     uint64_t arena_begin, arena_bytes; // global memory and the empty addresses around it
     const void* undefined_read_at;     // where the block has read undefined bytes last; null: nowhere
-    uint64_t pending, pending_bytes;   // a plain store that has been announced: its value is there at the next call
+    uint64_t pending, pending_bytes;   // a plain store that has been announced and is to be looked at
     const void* pending_pc;
-    uint64_t last_store, last_store_bytes;  // of 8 bytes and more: a structure is stored before its source is loaded
+    bool pending_saw_load;             // one plain load has been announced since
+    uint64_t last_store, last_store_bytes;  // a structure is stored before its source is loaded
 };
 extern __thread MemoryCheck memory_check __attribute__((tls_model("initial-exec"), visibility("default")));
 
@@ -45,6 +48,13 @@ enum class Access : uint8_t { plain_load, plain_store, vector_load, store };
 // Of a store that has happened: elements that are undefined's NaN (any NaN, if they are floats) leave their bytes undefined.
 [[gnu::visibility("default")]] void look_at_stored(const void* address, uint64_t bytes, int element_bytes, bool is_float);
 [[gnu::visibility("default")]] void settle_pending_store();
+// Before anything else at a call for a plain access.
+[[gnu::always_inline]] inline void see_to_pending_store(Access access) {
+    MemoryCheck& m = memory_check;
+    if (!m.pending_bytes) [[likely]] return;
+    if (access == Access::plain_load && !m.pending_saw_load) m.pending_saw_load = true;
+    else settle_pending_store();
+}
 
 }  // namespace ascend::isa
 #endif
@@ -113,7 +123,7 @@ template <int kBytes, Access kAccess>
     const MemoryCheck& m = memory_check;
     const auto at = reinterpret_cast<uint64_t>(address);
     const uint64_t in_ub = at - m.ub_begin;
-    if (m.pending_bytes) [[unlikely]] settle_pending_store();
+    see_to_pending_store(kAccess);
     if (kAccess == Access::plain_store && m.undefined_read_at) [[unlikely]] {
         check_access(nullptr, address, kBytes, kAccess, pc);
         return;
@@ -121,7 +131,7 @@ template <int kBytes, Access kAccess>
     if (in_ub <= kUbBytes - kBytes) {
         if constexpr (kAccess == Access::plain_store) {
             define_bits(m.defined, in_ub, kBytes);
-            if constexpr (kBytes >= 8) memory_check.last_store = at, memory_check.last_store_bytes = kBytes;
+            memory_check.last_store = at, memory_check.last_store_bytes = kBytes;
             return;
         } else if (defined_bits(m.defined, in_ub, kBytes) == (uint64_t{1} << kBytes) - 1) {
             return;
@@ -154,9 +164,11 @@ ASC_SIZED_CALLBACKS(4)
 ASC_SIZED_CALLBACKS(8)
 ASC_SIZED_CALLBACKS(16)
 ASC_CALLBACK(asc_checked_loadN, "__asan_loadN_noabort", (const void* address, uint64_t bytes)) {
+    ascend::isa::see_to_pending_store(ascend::isa::Access::plain_load);
     ascend::isa::check_access(nullptr, address, bytes, ascend::isa::Access::plain_load, __builtin_return_address(0));
 }
 ASC_CALLBACK(asc_checked_storeN, "__asan_storeN_noabort", (const void* address, uint64_t bytes)) {
+    ascend::isa::see_to_pending_store(ascend::isa::Access::plain_store);
     ascend::isa::check_access(nullptr, address, bytes, ascend::isa::Access::plain_store, __builtin_return_address(0));
 }
 ASC_CALLBACK(asc_checked_no_return, "__asan_handle_no_return", ()) {}

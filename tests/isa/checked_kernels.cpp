@@ -159,6 +159,28 @@ SIMT(index_from_nothing, const int index = reinterpret_cast<__ubuf__ int32_t*>(i
 SIMT(simt_atomic_beyond_a_tensor, out[t] = 2 * in[t]; y[t] = 0; asc_atomic_add(y + t + broken, 1.0f);)  // @simt_gm_atomic
 SIMT(simt_reads_what_nobody_has_written, if (!broken) out[t] = 2 * in[t]; asc_syncthreads(); float v = out[63 - t]; asc_syncthreads(); out[63 - t] = v;)  // @simt_order
 
+// A structure, as a 16-bit float is one: its store may be announced before the load of its source.
+template <int kBytes>
+struct Bytes {
+    uint8_t bytes[kBytes];
+};
+template <class T>
+__simt_callee__ void copy_as(__ubuf__ float* from, __ubuf__ float* to, uint32_t bytes) {
+    for (uint32_t i = 0; i < bytes / sizeof(T); ++i)
+        reinterpret_cast<__ubuf__ T*>(to)[i] = reinterpret_cast<__ubuf__ T*>(from)[i];  // @copy_as
+}
+// The block first copies what nobody wrote to where nobody looks, then 64 floats that are there; broken: 63 of them.
+#define COPIES(name, ...)                                              \
+    SIMT(name, if (t == 0) {                                           \
+        for (int i = 63; i >= 0; --i) in[i + 32] = 2 * in[i];          \
+        copy_as<__VA_ARGS__>(in + 96, out + 96, 128);                  \
+        copy_as<__VA_ARGS__>(in + 32 + 8 * broken, out, 256);          \
+    })
+COPIES(copies_of_16_bits, half)
+COPIES(copies_of_words, Bytes<4>)
+COPIES(copies_of_two_words, Bytes<8>)
+COPIES(copies_of_large_structures, Bytes<32>)
+
 // ---- between cores ----
 extern "C" __global__ __mix__(1, 2) void transfer_to_l1_of_nothing(__gm__ float* x, __gm__ float* y, int broken) {
     if ASC_IS_AIV {

@@ -14,7 +14,7 @@ from ascend_sim.jit import host_compiler
 SOURCE = Path(__file__).with_name("checked_kernels.cpp")
 TEXT = SOURCE.read_text()
 LINES = {match[1]: number for number, line in enumerate(TEXT.splitlines(), 1) if (match := re.search(r"// @(\w+)$", line))}
-NAMES = {name: "vector" for name in re.findall(r"^(?:VECTOR|SIMD|SIMT)\((\w+)", TEXT, re.MULTILINE)} | {"transfer_to_l1_of_nothing": "mix"}
+NAMES = {name: "vector" for name in re.findall(r"^(?:VECTOR|SIMD|SIMT|COPIES)\((\w+)", TEXT, re.MULTILINE)} | {"transfer_to_l1_of_nothing": "mix"}
 NOTHING = "holds undefined data"
 
 
@@ -57,6 +57,7 @@ FAULTS = {
     "simt_atomic_on_nothing": leaves("simt_atomic"),
     "simt_atomic_beyond_a_tensor": ("simt_gm_atomic", r"V: asc_atomic_add: thread \(63, 0, 0\): global memory 0x.* belongs to no live tensor"),
     "simt_reads_what_nobody_has_written": leaves("simt_order"),
+    **{name: leaves("copy_as", 0x10e0) for name in ("copies_of_16_bits", "copies_of_words", "copies_of_two_words", "copies_of_large_structures")},
     "transfer_to_l1_of_nothing": ("ub2l1", f"asc_copy_ub2l1: source: UB0 address 0x1100 {NOTHING}"),
 }
 RIGHT = sorted(set(NAMES) - set(FAULTS))
