@@ -480,6 +480,7 @@ AiCore::AiCore() = default;
 void AiCore::reset_for_block() {
     for (Memory* memory : {&l1, &l0a, &l0b, &l0a_mx, &l0b_mx, &l0c, &bt, &fb, &ub[0], &ub[1]}) memory->valid.clear();
     unit_flags.clear();
+    undefined_factor = {};
     if (put_off) put_off->forget();  // of a block that ended without looking, or in a fault
     progress = 0;
 }

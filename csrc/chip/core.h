@@ -178,6 +178,14 @@ struct PutOff {
 };
 
 // One AI core: a cube core, two vector cores, their memories.
+// What the cube multiplied last that was undefined: for the message of who meets the result.
+struct UndefinedFactor {
+    const char* what = nullptr;  // null: nothing since the block began
+    const char* memory = nullptr;
+    uint32_t address = 0, site = 0;
+    uint16_t op = 0;
+};
+
 class AiCore {
 public:
     AiCore();
@@ -195,6 +203,7 @@ public:
     Memory fb{"FB", kFbBytes, block};
     Memory ub[2] = {{"UB0", kUbBytes}, {"UB1", kUbBytes}};
     UnitFlags unit_flags;
+    UndefinedFactor undefined_factor;
     uint64_t loads_performed = 0;     // instructions of MTE1: what L0A and L0B hold is the same while it is
     std::unique_ptr<PutOff> put_off;  // null: nothing ever was
     Core aic{*this, CoreKind::aic}, aiv0{*this, CoreKind::aiv0}, aiv1{*this, CoreKind::aiv1};

@@ -17,6 +17,7 @@ constexpr uint32_t kFbBytes = 4 * 1024;
 constexpr uint32_t kUbBytes = 256 * 1024;
 constexpr uint32_t kFractalBytes = 512;
 constexpr uint32_t kUnitBytes = 32;        // validity granule, C0
+constexpr uint16_t kUndefined = 0x7fe5;    // what undefined UB holds while bytes are followed: a quiet NaN of f16 and bf16, and twice of f32
 
 // Which 32-byte granules of a memory have been written since the block began.
 class Validity {
@@ -47,6 +48,7 @@ public:
     int64_t first_undefined_byte(uint32_t begin, uint32_t bytes) const;
     bool any_defined_byte(uint32_t begin, uint32_t bytes) const;
     void undefine_bytes(uint32_t begin, uint32_t bytes);
+    void undefine_granule(uint32_t byte) { bits_[byte / kUnitBytes / 64] &= ~(uint64_t{1} << (byte / kUnitBytes % 64)); }
     bool test(uint32_t byte) const { return bits_[byte / kUnitBytes / 64] >> (byte / kUnitBytes % 64) & 1; }
     // 16 granules, one 512-byte fractal, as bits; `begin` is a multiple of 512.
     uint32_t fractal(uint32_t begin) const {

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
-// M: the cube's matrix multiply-add (ascend950.md 4.2, 4.3). Only the live m x n of L0C is written; only the live
-// extents of L0A and L0B must be defined.
+// M: the cube's matrix multiply-add (ascend950.md 4.2, 4.3). Only the live m x n of L0C is written; what is undefined in the live
+// extents of L0A and L0B leaves its part of that undefined (cube_undefined.h).
 #include "isa/cube.h"
+
+#include <optional>
 
 #include "host/host.h"
 #include "isa/cube_queue.h"
+#include "isa/cube_undefined.h"
 #include "isa/instruction.h"
 
 namespace ascend::isa {
@@ -12,22 +15,6 @@ namespace ascend::isa {
 namespace {
 
 int blocks_of_16(int value) { return (value + 15) / 16; }
-
-// First undefined byte in the live extent of an operand, or -1. Fractal (k1, r1) at (k1 * r_blocks + r1) * 512.
-int64_t undefined_operand(const Memory& memory, uint32_t base, int rows, int k_units) {
-    const int row_blocks = blocks_of_16(rows);
-    if (rows % 16 == 0) return memory.valid.first_undefined(base, static_cast<uint32_t>(k_units * row_blocks) * kFractalBytes);
-    for (int k1 = 0; k1 < k_units; ++k1)
-        for (int r1 = 0; r1 < row_blocks; ++r1) {
-            const int live = std::min(16, rows - r1 * 16);
-            const uint32_t wanted = (1u << live) - 1;
-            const uint32_t begin = base + static_cast<uint32_t>(k1 * row_blocks + r1) * kFractalBytes;
-            const uint32_t missing = wanted & ~memory.valid.fractal(begin);
-            if (missing) [[unlikely]]
-                return int64_t{begin} + __builtin_ctz(missing) * int64_t{kUnitBytes};
-        }
-    return -1;
-}
 
 struct L0cExtent {
     uint32_t begin;
@@ -47,12 +34,6 @@ struct L0cExtent {
     }
 };
 
-void check_defined(Core& core, const Record& record, const Memory& memory, int64_t at, const char* what) {
-    if (at >= 0) [[unlikely]]
-        core.fail(record, format("%s: %s address 0x%llx holds undefined data", what, memory.name(),
-                                 static_cast<long long>(at)));
-}
-
 // Unit flags go with blocks of 512 B, 8 rows of 16 columns: those that hold a live row.
 template <class F>
 void each_column_block(const MmadPayload& p, F f) {
@@ -71,22 +52,8 @@ bool mmad_ready(Core& core, const Record& record) {
 void mmad_effect(Core& core, const Record& record) {
     const MmadPayload& p = record.mmad;
     AiCore& ai = core.ai;
-    const int k0 = elements_per_unit(record.type), k_units = (p.k + k0 - 1) / k0;
-    check_defined(core, record, ai.l0a, undefined_operand(ai.l0a, p.l0a, p.m, k_units), "left operand");
-    check_defined(core, record, ai.l0b, undefined_operand(ai.l0b, p.l0b, p.n, k_units), "right operand");
-    if (p.mx) {
-        const auto bytes = [&](int rows) { return static_cast<uint32_t>(blocks_of_16(rows) * ((p.k + 63) / 64)) * 32; };
-        check_defined(core, record, ai.l0a_mx, ai.l0a_mx.valid.first_undefined(p.a_scale, bytes(p.m)), "left scales");
-        check_defined(core, record, ai.l0b_mx, ai.l0b_mx.valid.first_undefined(p.b_scale, bytes(p.n)), "right scales");
-    }
-    const L0cExtent extent{p.l0c, p.m, p.n, blocks_of_16(p.m)};
-    if (!p.init) {
-        int64_t undefined = -1;
-        extent.each([&](uint32_t at, uint32_t bytes) {
-            if (undefined < 0) undefined = ai.l0c.valid.first_undefined(at, bytes);
-        });
-        check_defined(core, record, ai.l0c, undefined, "accumulator");
-    }
+    std::optional<PartialProduct> partial;
+    if (const Undefined first = first_undefined(ai, record); first.what) [[unlikely]] partial.emplace(core, record, first);
     host::MmadArgs args{};
     args.a = ai.l0a.at(p.l0a);
     args.b = ai.l0b.at(p.l0b);
@@ -101,13 +68,14 @@ void mmad_effect(Core& core, const Record& record) {
     args.init = p.init;
     args.bias = p.has_bias ? reinterpret_cast<const float*>(ai.bt.at(p.bias)) : nullptr;
     args.hf32_rounding = p.hf32_away ? Rounding::nearest_away : Rounding::nearest_even;
-    if (p.has_bias)
-        check_defined(core, record, ai.bt, ai.bt.valid.first_undefined(p.bias, static_cast<uint32_t>(p.n) * 4), "bias");
     if (CubeQueue* queue = CubeQueue::of(ai))
         queue->multiply(args);
     else
         host::mmad(args);
-    if (p.init) extent.each([&](uint32_t at, uint32_t bytes) { ai.l0c.valid.set(at, bytes); });
+    if (partial) [[unlikely]]
+        partial->mark_results();
+    else if (p.init)
+        L0cExtent{p.l0c, p.m, p.n, blocks_of_16(p.m)}.each([&](uint32_t at, uint32_t bytes) { ai.l0c.valid.set(at, bytes); });
     if (p.unit_flag == 3) {
         // FIX sees the flags first, and what was put off when it moves.
         each_column_block(p, [&](uint32_t at, uint32_t bytes) { ai.unit_flags.assign(at, bytes, true); });

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "host/copy.h"
+#include "isa/cube_undefined.h"
 #include "isa/dma.h"
 #include "isa/fixpipe_convert.h"
 #include "isa/instruction.h"
@@ -53,7 +54,8 @@ void release(Core& core, const Record& record) {
     core.advance(Pipe::M);
 }
 
-void check_source(Core& core, const Record& record) {
+// First undefined byte of what is read, or -1.
+int64_t undefined_source(const Core& core, const Record& record) {
     const FixPayload& p = record.fix;
     const Validity& valid = core.ai.l0c.valid;
     const uint32_t stride = c0_stride(core, p) * 64;
@@ -68,8 +70,32 @@ void check_source(Core& core, const Record& record) {
                 for (uint32_t row = 0; row < p.m && at < 0; ++row)
                     at = valid.first_undefined(block + row * stride, static_cast<uint32_t>(columns) * 4);
         }
-    if (at >= 0)
-        core.fail(record, format("source: L0C address 0x%llx holds undefined data", static_cast<long long>(at)));
+    return at;
+}
+
+[[noreturn]] void fail_on_source(Core& core, const Record& record, int64_t at) {
+    core.fail(record, format("source: L0C address 0x%llx holds undefined data%s", static_cast<long long>(at), undefined_factor(core.ai).c_str()));
+}
+
+void check_source(Core& core, const Record& record) {
+    if (const int64_t at = undefined_source(core, record); at >= 0) [[unlikely]] fail_on_source(core, record, at);
+}
+
+uint32_t address_of(const Core& core, const FixPayload& p, int matrix, int row, int column) {
+    return p.l0c + static_cast<uint32_t>(matrix * p.matrix_rows + column / 16 * p.src_stride) * 64 +
+           static_cast<uint32_t>(row) * c0_stride(core, p) * 64 + static_cast<uint32_t>(column % 16) * 4;
+}
+
+// Whether some of what is read is undefined: whole tiles may be moved on, unless nothing of them is defined.
+bool is_partial(Core& core, const Record& record) {
+    const FixPayload& p = record.fix;
+    const int64_t at = undefined_source(core, record);
+    if (at < 0) [[likely]] return false;
+    for (int matrix = 0; matrix < matrices_of(record); ++matrix)
+        for (int row = 0; row < p.m; ++row)
+            for (int column = 0; column < p.n; column += 8)
+                if (core.ai.l0c.valid.test(address_of(core, p, matrix, row, column))) return true;
+    fail_on_source(core, record, at);
 }
 
 // ---- conversion -----------------------------------------------------------------------------------------------------
@@ -204,8 +230,37 @@ bool convert_in_place(Core& core, const Record& record, const FixConversion& c, 
     return true;
 }
 
+// Where element (i, j) of a part goes, as each_run() has it.
+int64_t place_of(const Record& record, int i, int j) {
+    const FixPayload& p = record.fix;
+    const int bytes = bytes_of(record), width = block_columns(bytes, p.split);
+    if (p.nz2dn) return j * p.gm.row_stride + i * bytes;
+    if (p.nz2nd) return i * p.gm.row_stride + j * bytes;
+    return j / width * p.gm.row_stride + (i * width + j % width) * bytes;
+}
+
+// Results that are undefined, of a part that has been placed as if they were not: eight columns of a row at a time.
+void undefine(Core& core, const Record& record, int matrix, const Part& part, Memory& memory, uint32_t at) {
+    const auto bytes = static_cast<uint32_t>(bytes_of(record));
+    const auto each = [&](bool defined, auto f) {
+        for (int i = 0; i < part.rows; ++i)
+            for (int j = 0; j < part.columns; ++j)
+                if (core.ai.l0c.valid.test(address_of(core, record.fix, matrix, part.first + i, part.column + j)) == defined)
+                    f(at + static_cast<uint32_t>(place_of(record, i, j)));
+    };
+    each(false, [&](uint32_t place) {
+        if (memory.valid.byte_bits()) {
+            memory.valid.undefine_bytes(place, bytes);
+            for (uint32_t i = 0; i + 1 < bytes; i += 2) std::memcpy(memory.at(place + i), &kUndefined, 2);
+        } else {
+            memory.valid.undefine_granule(place);
+        }
+    });
+    if (!memory.valid.byte_bits()) each(true, [&](uint32_t place) { memory.valid.set(place, bytes); });
+}
+
 void to_memory(Core& core, const Record& record, const FixConversion& c, int matrix, const Part& part, Memory& memory,
-               uint32_t at) {
+               uint32_t at, bool partial) {
     if (part.rows <= 0 || part.columns <= 0) return;
     const auto define = [&](int64_t offset, const uint8_t*, int bytes) {
         memory.valid.set(at + static_cast<uint32_t>(offset), static_cast<uint32_t>(bytes));
@@ -217,6 +272,7 @@ void to_memory(Core& core, const Record& record, const FixConversion& c, int mat
             std::memcpy(memory.at(at + static_cast<uint32_t>(offset)), codes, static_cast<size_t>(bytes));
             define(offset, codes, bytes);
         });
+    if (partial) [[unlikely]] undefine(core, record, matrix, part, memory, at);
 }
 
 uint32_t matrix_at(const FixPayload& p, int matrix) {
@@ -226,18 +282,18 @@ uint32_t matrix_at(const FixPayload& p, int matrix) {
 void l0c2ub_effect(Core& core, const Record& record) {
     const FixPayload& p = record.fix;
     AiCore& ai = core.ai;
-    check_source(core, record);
+    const bool partial = is_partial(core, record);
     const FixConversion c = conversion_of(core, record);
     const int half_m = p.m / 2, half_n = p.n / 2;
     if (p.dual == 1) {  // upper half of the rows to vector core 0, lower half to vector core 1
-        to_memory(core, record, c, 0, {0, half_m, 0, p.n}, ai.ub[0], p.local);
-        to_memory(core, record, c, 0, {half_m, half_m, 0, p.n}, ai.ub[1], p.local);
+        to_memory(core, record, c, 0, {0, half_m, 0, p.n}, ai.ub[0], p.local, partial);
+        to_memory(core, record, c, 0, {half_m, half_m, 0, p.n}, ai.ub[1], p.local, partial);
     } else if (p.dual == 2) {
-        to_memory(core, record, c, 0, {0, p.m, 0, half_n}, ai.ub[0], p.local);
-        to_memory(core, record, c, 0, {0, p.m, half_n, half_n}, ai.ub[1], p.local);
+        to_memory(core, record, c, 0, {0, p.m, 0, half_n}, ai.ub[0], p.local, partial);
+        to_memory(core, record, c, 0, {0, p.m, half_n, half_n}, ai.ub[1], p.local, partial);
     } else {
         for (int matrix = 0; matrix < matrices_of(record); ++matrix)
-            to_memory(core, record, c, matrix, {0, p.m, 0, p.n}, ai.ub[p.sub_block], matrix_at(p, matrix));
+            to_memory(core, record, c, matrix, {0, p.m, 0, p.n}, ai.ub[p.sub_block], matrix_at(p, matrix), partial);
     }
     release(core, record);
 }
@@ -245,10 +301,10 @@ const uint16_t op_l0c2ub = register_op("asc_copy_l0c2ub", l0c2ub_effect, fix_rea
 
 void l0c2l1_effect(Core& core, const Record& record) {
     const FixPayload& p = record.fix;
-    check_source(core, record);
+    const bool partial = is_partial(core, record);
     const FixConversion c = conversion_of(core, record);
     for (int matrix = 0; matrix < matrices_of(record); ++matrix)
-        to_memory(core, record, c, matrix, {0, p.m, 0, p.n}, core.ai.l1, matrix_at(p, matrix));
+        to_memory(core, record, c, matrix, {0, p.m, 0, p.n}, core.ai.l1, matrix_at(p, matrix), partial);
     release(core, record);
 }
 const uint16_t op_l0c2l1 = register_op("asc_copy_l0c2l1", l0c2l1_effect, fix_ready);

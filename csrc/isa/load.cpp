@@ -15,9 +15,16 @@ namespace ascend::isa {
 
 namespace {
 
-void copy_defined(Memory& to, uint32_t dst, const Memory& from, uint32_t src, int count) {
+// What is undefined moves as zeros: a block's results do not depend on what the memory held before it.
+void clear_undefined(Memory& memory, uint32_t begin, uint32_t bytes) {
+    for (uint32_t at = begin; at < begin + bytes; at += kUnitBytes)
+        if (!memory.valid.test(at)) std::memset(memory.at(at), 0, kUnitBytes);
+}
+
+void copy_defined(Memory& to, uint32_t dst, Memory& from, uint32_t src, int count) {
     const auto bytes = static_cast<uint32_t>(count) * kFractalBytes;
     if (from.valid.first_undefined(src, bytes) < 0) return to.valid.set(dst, bytes);
+    clear_undefined(from, src, bytes);
     for (int i = 0; i < count; ++i) {
         const uint32_t step = static_cast<uint32_t>(i) * kFractalBytes;
         to.valid.set_fractal(dst + step, from.valid.fractal(src + step));
@@ -28,7 +35,7 @@ template <bool b_side>
 void load_effect(Core& core, const Record& record) {
     const MovePayload& p = record.move;
     Memory& to = b_side ? core.ai.l0b : core.ai.l0a;
-    const Memory& l1 = core.ai.l1;
+    Memory& l1 = core.ai.l1;
     const uint32_t first = p.src + (p.src_outer * p.src_stride + p.src_inner) * kFractalBytes;
     const uint32_t src_step = p.src_stride * kFractalBytes, dst_step = p.dst_stride * kFractalBytes;
     for (uint32_t k = 0; k < p.outer_steps; ++k)

@@ -17,7 +17,7 @@ uint8_t* ub(int64_t offset) { return ascend::isa::ub_base() + offset; }
 struct Product {
     int64_t l1_a = 0, l1_b = 512, l0a = 0, l0b = 0, l0c = 0, rows = 16;
     int64_t m = 16, k = 16, n = 16;
-    int m_id = 0, fix_id = 0, fix_m = 16, fix_n = 16, mmad_unit_flag = 0, fix_unit_flag = 0, quant = 0;
+    int m_id = 0, fix_id = 0, fix_m = 16, fix_n = 16, mmad_unit_flag = 0, fix_unit_flag = 0, quant = 0, fix_stride = 16;
     bool init = true;
 };
 
@@ -40,7 +40,7 @@ void multiply(const Product& p) {
 
 void store(__gm__ float* d, const Product& p) {
     if (!p.fix_unit_flag) asc_sync_wait(PIPE_M, PIPE_FIX, p.fix_id);
-    asc_copy_l0c2gm(d, at<float>(0), p.fix_n, p.fix_m, 16, 16, kStore, asc_unit_flag_mode(p.fix_unit_flag),  // @fix
+    asc_copy_l0c2gm(d, at<float>(0), p.fix_n, p.fix_m, p.fix_n, p.fix_stride, kStore, asc_unit_flag_mode(p.fix_unit_flag),  // @fix
                     asc_quant_mode(p.quant), asc_relu_pre_mode{0}, false, true, false, false);
 }
 
@@ -105,8 +105,10 @@ CUBE(mx_k) {
 
 // ---- undefined data -----------------------------------------------------------------------------------------------------
 
-PRODUCT(l0a_undefined, .m = 17)
-PRODUCT(l0b_undefined, .n = 32)
+PRODUCT(l0a_undefined, .k = 32)
+PRODUCT(l0b_undefined, .l0b = 4096)
+PRODUCT(row_undefined, .m = 17, .fix_m = 17, .fix_stride = 32)
+PRODUCT(columns_undefined, .n = 32, .fix_m = 8, .fix_n = 32)
 PRODUCT(accumulator_undefined, .init = false)
 PRODUCT(l0c_undefined, .fix_m = 17)
 

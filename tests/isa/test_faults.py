@@ -71,7 +71,11 @@ FAULTS = {
     "burst_count": ("gm2ub", f"{AIV} MTE2: asc_copy_gm2ub_align: n = 4096; the field holds 0 to 4095"),
     # undefined data
     "l0a_undefined": ("mmad", f"{AIC} M: asc_mmad: left operand: L0A address 0x200 holds undefined data"),
-    "l0b_undefined": ("mmad", f"{AIC} M: asc_mmad: right operand: L0B address 0x200 holds undefined data"),
+    "l0b_undefined": ("mmad", f"{AIC} M: asc_mmad: right operand: L0B address 0x0 holds undefined data"),
+    "row_undefined": ("fix", f"{AIC} FIX: asc_copy_l0c2gm: source: L0C address 0x400 holds undefined data; undefined data was multiplied last by "
+                      r"asc_mmad \(left operand, L0A address 0x200\) in faulty_kernels.cpp:\d+"),
+    "columns_undefined": ("fix", f"{AIC} FIX: asc_copy_l0c2gm: source: L0C address 0x400 holds undefined data; undefined data was multiplied last by "
+                          r"asc_mmad \(right operand, L0B address 0x200\) in faulty_kernels.cpp:\d+"),
     "accumulator_undefined": ("mmad", f"{AIC} M: asc_mmad: accumulator: L0C address 0x0 holds undefined data"),
     "l0c_undefined": ("fix", f"{AIC} FIX: asc_copy_l0c2gm: source: L0C address 0x400 holds undefined data"),
     "scales_undefined": ("mmad_mx", f"{AIC} M: asc_mmad_mx: left scales: L0A_MX address 0x0 holds undefined data"),
