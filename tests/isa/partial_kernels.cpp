@@ -117,6 +117,12 @@ CUBE(through_l1) {
     store(d, {rows_a, rows_b, m, n});
 }
 
+// Nothing was multiplied, and that goes to L1.
+CUBE(nothing_to_l1) {
+    static_cast<void>(a), static_cast<void>(b), static_cast<void>(d), static_cast<void>(rows_a), static_cast<void>(rows_b);
+    asc_copy_l0c2l1(at<float>(0), at<float>(0), n, m, kTile, kTile, asc_unit_flag_mode{0}, asc_quant_mode{0}, asc_relu_pre_mode{0});
+}
+
 // The product goes to UB whole; the rows that are stored from there.
 extern "C" __global__ __mix__(1, 2) void through_ub(__gm__ uint8_t* a, __gm__ uint8_t* b, __gm__ float* d, int rows_a, int rows_b, int m, int n) {
     if ASC_IS_AIC {

@@ -536,7 +536,7 @@ def test_time_is_bytes_or_elements_of_the_destination(arguments, cycles, tmp_pat
     ({"relu": PRELU, "slope_at": -64}, "PReLU slopes of 32 columns at FB address 0xffffffffffffffc0"),
     ({"mode": 14, "fb_at": 4032}, "quantisation words of 32 columns at FB address 0xfc0; it is 64-byte aligned and FB ends at 0x1000"),
     ({"src_stride": 4096}, "source: L0C addresses 0x0 to 0x40400; the memory ends at 0x40000"),
-    ({"m": 17}, "source: L0C address 0x800 holds undefined data"),
+    ({"m": 17, "to": GM}, "source: L0C address 0x800 holds undefined data"),
     ({"to": GM, "dst_stride": 1 << 20}, "destination: global memory .* leaves its tensor"),
     ({"offset": 16}, "destination: UB0 address 0x10 is not 32-byte aligned"),
 ])

@@ -25,7 +25,7 @@ def dtype_of(name):
 def kernels(request):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ASCEND_SIM_CHECK", request.param)
-        return jit.compile_all(SOURCE, KERNELS) | {"checked": request.param == "memory"}
+        return jit.compile_all(SOURCE, KERNELS | {"nothing_to_l1": "cube"}) | {"checked": request.param == "memory"}
 
 
 def operands(name, seed=5):
@@ -86,6 +86,11 @@ def test_storing_more_than_is_there_is_an_error(kernels, name, more):
     with pytest.raises(ascend_sim.LaunchError, match=rf"FIX: asc_copy_l0c2gm: source: L0C address 0x\w+ holds undefined data; {LAST}.* in partial_kernels.cpp:\d+"):
         run(kernels[name], *operands(name), rows_a, rows_b, rows_a + more[0], rows_b + more[1])
     run(kernels[name], *operands(name), rows_a, rows_b, rows_a, rows_b)     # the device goes on
+
+
+def test_moving_on_what_was_never_multiplied_is_an_error(kernels):
+    with pytest.raises(ascend_sim.LaunchError, match="FIX: asc_copy_l0c2l1: source: L0C address 0x0 holds undefined data     "):
+        run(kernels["nothing_to_l1"], *operands("bf16"), TILE, TILE, TILE, TILE)
 
 
 def test_undefined_results_are_followed_through_l1_and_ub(kernels):
