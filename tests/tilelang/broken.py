@@ -128,6 +128,54 @@ def row_sums(columns):
     return row_sums
 
 
+@tilelang.jit(target="ascend")
+def grid_barrier():
+    @T.prim_func
+    def grid_barrier(C: T.Tensor((N,), "float32")):
+        with T.Kernel(1):
+            c = T.alloc_shared((N,), "float32")
+            T.sync_grid()
+            T.copy(c, C)
+    return grid_barrier
+
+
+@tilelang.jit(target="ascend")
+def unnamed_mask():
+    @T.prim_func
+    def unnamed_mask(C: T.Tensor((N,), "float32")):
+        with T.Kernel(1):
+            c = T.alloc_shared((N,), "float32")
+            with T.SimdVF():
+                for i in T.serial(N // 64):
+                    T.simd.vsts(c[i * 64], T.simd.vdup(T.float32(1), "float32"), T.simd.pset(32, "PAT_ALL"))
+            T.copy(c, C)
+    return unnamed_mask
+
+
+@tilelang.jit(target="ascend")
+def narrow():
+    @T.prim_func
+    def narrow(A: T.Tensor((512,), "int8"), C: T.Tensor((512,), "float32")):
+        with T.Kernel(1):
+            a, c = T.alloc_shared((512,), "int8"), T.alloc_shared((512,), "float32")
+            T.copy(A, a)
+            with T.SimtVF(threads=128):
+                for i in T.Parallel(512):
+                    c[i] = T.cast(a[i], "float32") * 0.5
+            T.copy(c, C)
+    return narrow
+
+
+@tilelang.jit(target="ascend")
+def atomic(dtype):
+    @T.prim_func
+    def atomic(A: T.Tensor((512,), dtype), C: T.Tensor((512,), dtype)):
+        with T.Kernel(1), T.SimtVF(threads=128):
+            for i in T.Parallel(512):
+                T.atomic_add(C[i], A[i])
+    return atomic
+
+
 def shifted(clipped):
     """A copy that begins `shift` elements into its tensor."""
     configs = {} if clipped else {"tl.disable_safe_memory_legalize": True}

@@ -44,6 +44,10 @@ def test_the_page_shows_the_message_and_the_line_is_in_the_source(broken, name, 
     *(("shuffle", (name,), "Unresolved call .*tl.shfl") for name in ("shfl_xor", "shfl_down", "shfl_up", "shfl_sync")),
     *(("gemm", ("float16", *transposed), "only supports trans_A=False, trans_B=True") for transposed in ((False, False), (True, False), (True, True))),
     ("gemm", ("float8_e5m2", False, True), "Unsupported dtype for Ascend GEMM: float8_e5m2"),
+    ("grid_barrier", (), "Unresolved call .*tl.sync_grid"),
+    ("unnamed_mask", (), "Unresolved call .*tl.simd.pset"),
+    ("narrow", (), "cannot convert vector type int8x"),
+    ("atomic", ("float16",), "Unresolved call .*tl.atomic_addx2"),
     *(("row_sums", (columns,), "no available layout found") for columns in (33, 520, 4097)),
 ])
 def test_what_tilelang_0_1_15_does_not_lower(broken, program, arguments, message):

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: MIT
+"""What ends within a tile: right values, and nothing for the memory check to report."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+pytestmark = pytest.mark.tilelang
+
+
+@pytest.fixture(scope="module")
+def tiles(load_programs):
+    torch.manual_seed(0)
+    return load_programs("tiles")
+
+
+def close(got, want, tolerance):
+    assert (got.cpu().double() - want).abs().max() <= tolerance * want.abs().max()
+
+
+def test_mx_gemm_of_a_short_tile(tiles):
+    m, n, k = 70, 65, 256
+    a, b = (torch.randn(rows, k).to(torch.float8_e4m3fn) for rows in (m, n))
+    scales = [torch.randint(120, 134, (rows, k // 32), dtype=torch.uint8) for rows in (m, n)]
+    wide = [x.double() * torch.exp2(s.double() - 127).repeat_interleave(32, 1) for x, s in zip((a, b), scales, strict=True)]
+    got = tiles.mx_gemm(m, n, k)(a.npu(), b.npu(), *(s.view(torch.uint16).npu() for s in scales))
+    close(got, wide[0] @ wide[1].T, 2**-8)
+
+
+@pytest.mark.parametrize("program", ["groups_from_l1", "groups_from_l0"])
+def test_groups_of_any_number_of_rows(tiles, program):
+    sizes, n, k, block = [70, 0, 1, 129], 50, 192, 64
+    starts = np.cumsum([0, *sizes[:-1]])
+    table = [(start + i, min(block, size - i), g) for g, (start, size) in enumerate(zip(starts, sizes, strict=True)) for i in range(0, size, block)]
+    a, b = torch.randn(sum(sizes), k).bfloat16(), torch.randn(len(sizes), n, k).bfloat16()
+    want = torch.cat([x.double() @ y.double().T for x, y in zip(a.split(sizes), b, strict=True)])
+    kernel = getattr(tiles, program)(len(table), len(sizes), n, k)
+    close(kernel(a.npu(), b.npu(), torch.tensor(table, dtype=torch.int32).npu()), want, 1e-5)
+
+
+def test_a_transposed_16_bit_matrix(tiles):
+    x = torch.randn(97, 130).bfloat16()
+    assert torch.equal(tiles.transposed(97, 130, "bfloat16")(x.npu()).cpu(), x.T)
+
+
+def test_paged_attention_with_a_window(tiles, unwritten):
+    batch, heads, group, dim, page, most, window, pages = 3, 2, 6, 64, 32, 5, 70, 20
+    lengths = torch.tensor([1, 97, 160], dtype=torch.int32)
+    q = torch.randn(batch, heads, group, dim).bfloat16()
+    k, v = (torch.randn(pages, heads, page, dim).bfloat16() for _ in range(2))
+    table = torch.randperm(pages)[: batch * most].view(batch, most)
+    kernel = tiles.paged_attention(batch, heads, group, dim, pages, page, most, window)
+    got = kernel(q.npu(), k.npu(), v.npu(), table.int().npu(), lengths.npu(), unwritten(batch, heads, 2, 32, dim), unwritten(batch, heads, 2, 32))
+    for b, length in enumerate(lengths.tolist()):
+        keys, values = (x[table[b]].transpose(0, 1).reshape(heads, -1, dim)[:, max(length - window, 0):length].double() for x in (k, v))
+        scores = q[b].double() @ keys.transpose(1, 2) / math.sqrt(dim)
+        close(got[b], torch.softmax(scores, -1) @ values, 2**-7)
