@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ascend_sim.errors import CompileError
-from ascend_sim.jit import built, disk_cache, host_compiler
+from ascend_sim.jit import built, disk_cache, host_compiler, simt_ends
 
 if TYPE_CHECKING:
     from ascend_sim.jit.kernel import Kernel
@@ -26,7 +26,7 @@ _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _OBJECT = "kernel.so"
 _THREADS = "-pthread"                   # defines a macro, and the compiler takes a precompiled header only with the same ones
 _PREFIX = "prefix.h"                    # what every kernel includes; precompiled where that is possible
-_PREFIX_TEXT = '#include "c_api/asc_simd.h"\n#include "isa/kernel_entry.h"\n#include "isa/kernel_text.h"\n'
+_PREFIX_TEXT = '#include "c_api/asc_simd.h"\n#include "isa/kernel_entry.h"\n'
 
 
 def compile(source: str | Path, name: str | None = None, cores: str | None = None, *, include_dirs: Iterable[str | Path] = (),  # noqa: A001
@@ -155,7 +155,7 @@ def build_library(source: str, file_name: str | None, kernels: Iterable[str], *,
     options = (*host_compiler.flags(level), *host_compiler.DEBUG_FLAGS[compiler.family], *host_compiler.GUARD_FLAGS[compiler.family],
                *host_compiler.check_flags(compiler), *flags)
     # The text first: its line numbers stay its own.
-    text = f'{source}\n#line 1 "entries of {", ".join(kernels)}"\n' + "".join(
+    text = f'{simt_ends.mark(source)}\n#line 1 "entries of {", ".join(kernels)}"\n' + "".join(
         f'extern "C" [[gnu::visibility("default")]] void ascend_sim_entry_{name}(const uint8_t* args) {{ ascend::isa::kernel_entry<&{name}>(args); }}\n'
         f'extern "C" [[gnu::visibility("default")]] const char* ascend_sim_signature_{name}() {{ return ascend::isa::kernel_signature<&{name}>(); }}\n'
         for name in kernels)
@@ -164,7 +164,7 @@ def build_library(source: str, file_name: str | None, kernels: Iterable[str], *,
               content if prefix else ())
     libraries = ("ascend_sim", *libraries)
     file_name = file_name or f"{next(iter(kernels))}.cpp"
-    key = disk_cache.key("object", common, file_name, text, content, libraries)
+    key = disk_cache.key("object", common, file_name, text, content, libraries, host_compiler.LINK_FLAGS)
     includes = [f"-I{folder}" for folder in headers]
 
     def make(at: Path) -> None:
@@ -172,7 +172,7 @@ def build_library(source: str, file_name: str | None, kernels: Iterable[str], *,
         first = _precompiled(compiler, options, common, includes if prefix else includes[len(folders):]) / _PREFIX
         # The object names its source as ./name.cpp, wherever it was compiled.
         command = [*compiler.command, *options, f"-ffile-prefix-map={at}=.", "-include", str(first), *includes, "-shared", _THREADS,
-                   "-Winvalid-pch", "-Wl,-z,defs", "-o", _OBJECT, file_name, f"-L{host_compiler.LIBRARY.parent}", *(f"-l{library}" for library in libraries)]
+                   "-Winvalid-pch", "-Wl,-z,defs", *host_compiler.LINK_FLAGS, "-o", _OBJECT, file_name, f"-L{host_compiler.LIBRARY.parent}", *(f"-l{library}" for library in libraries)]
         _run(command, at, list(kernels), compiler, level)
 
     return disk_cache.entry(key, make) / _OBJECT

@@ -21,6 +21,7 @@ _ELEMENTS = {
     "bool": (torch.bool, torch.uint8, torch.int8),
     **{f"{sign}{bits}": (getattr(torch, f"int{bits}"), getattr(torch, f"uint{bits}")) for sign in "iu" for bits in (16, 32, 64)},
 }
+_UB_BYTES = 256 * 1024                  # of a vector core
 _BYTES = ("void", "i8", "u8")           # pointers to bytes take every tensor
 
 
@@ -53,12 +54,29 @@ class Kernel:
         if not 1 <= number < 2**31:
             raise ValueError(f"{self.name}: {number} blocks; expected 1 to {2**31 - 1}.")
 
-        def run(*arguments, stream=None) -> None:
-            """stream: a torch.npu.Stream; None is the current one."""
-            self._launch(number, arguments, stream)
+        def run(*arguments, stream=None, ub_bytes=None) -> None:
+            """stream: a torch.npu.Stream; None is the current one.
+            ub_bytes: of each vector core's UB, from its beginning, that the kernel may use, 1 to 262144; the memory check reports accesses beyond
+            them. None: all of it.
+            """
+            self._launch(number, arguments, stream, self._ub_bytes(ub_bytes))
         return run
 
-    def _launch(self, blocks: int, arguments: tuple, stream) -> None:
+    def _ub_bytes(self, given) -> int:
+        """0 for None."""
+        if given is None:
+            return 0
+        try:
+            number = None if isinstance(given, bool) else operator.index(given)
+        except TypeError:
+            number = None
+        if number is None:
+            raise TypeError(f"{self.name}: ub_bytes is {given!r}; expected a whole number of bytes, or None for all of UB.")
+        if not 1 <= number <= _UB_BYTES:
+            raise ValueError(f"{self.name}: ub_bytes is {number}; expected 1 to {_UB_BYTES}, or None for all of UB.")
+        return number
+
+    def _launch(self, blocks: int, arguments: tuple, stream, ub_bytes: int) -> None:
         from ascend_sim import _C
         if len(arguments) != len(self.signature):
             raise TypeError(f"{self.name}: {len(arguments)} arguments; it has {len(self.signature)} parameters: ({', '.join(self.signature)}).")
@@ -76,7 +94,7 @@ class Kernel:
             data, alignment = _pack(f"{self.name}: argument {number}", parameter, argument)
             alignment = max(alignment, 4)
             packed += bytes(-len(packed) % alignment) + data + bytes(-len(data) % 4 if len(data) < 4 else 0)
-        _C.launch_entry(self.entry, self.name, self.cores, device, stream.stream_id, blocks, packed, self.data_independent)
+        _C.launch_entry(self.entry, self.name, self.cores, device, stream.stream_id, blocks, packed, self.data_independent, ub_bytes)
 
     def _device(self, arguments: tuple) -> int:
         devices = {argument.device for argument in arguments if isinstance(argument, torch.Tensor)}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What changes in generated source before the host compiler sees it? Insertions within lines, so that line numbers stay.
 
-UB pointers are declared as constant zero and then dereferenced; they become the running core's UB base. Each SIMD vector
+UB pointers are declared as constant zero and then dereferenced; they become the running core's UB base, which is told the pointer's name for messages. Each SIMD vector
 function begins with ASC_VF, which counts its call, and marks loops that follow each other (vf_loops.py); blocks of SIMT functions say what they cost (simt_cost.py). A launcher's name<<<..>>>(..) becomes a call (csrc/toolkit/host_launch.h).
 A form that this file does not know is an error, not a guess.
 """
@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ascend_sim.toolkit.simt_cost import with_costs
 from ascend_sim.toolkit.vf_loops import with_loops
 
-UB_POINTER = re.compile(r"^(\s*__ubuf__ (?P<type>[\w:]+) \*\w+ = \(__ubuf__ (?P=type) \*\))0;$", re.MULTILINE)
+UB_POINTER = re.compile(r"^(\s*__ubuf__ (?P<type>[\w:]+) \*(?P<name>\w+) = \(__ubuf__ (?P=type) \*\))0;$", re.MULTILINE)
 ZERO_UB = re.compile(r"\(\s*__ubuf__[^()]*\*\s*\)\s*0\s*[;,)]")
 SIMD_FUNCTION = re.compile(r"^__simd_vf__ inline void \w+\([^()]*\) \{$", re.MULTILINE)
 KERNEL = re.compile(r'^extern "C" __global__ (?P<kind>__\w+__)(?:\(1, 2\))? void (?P<name>\w+)\(', re.MULTILINE)
@@ -32,7 +32,7 @@ class Rewritten(NamedTuple):
 def rewrite(source: str) -> Rewritten:
     """The device code of the text, changed. Raises ValueError for a zero UB pointer, vector function or kernel in a form that
     TileLang 0.1.15 does not generate, and for a text without a kernel."""
-    text = UB_POINTER.sub(r"\g<1>ascend::isa::ub_base();", source)
+    text = UB_POINTER.sub(r'\g<1>ascend::isa::ub_base("\g<name>");', source)
     unknown = ZERO_UB.search(text)
     if unknown:
         raise ValueError(f"rewrite: UB pointer in an unknown form: {line_of(text, unknown.start())}")
@@ -57,10 +57,10 @@ def rewrite_launcher(done: Rewritten) -> str:
         name, config = match["name"], _split(match["config"])
         if name not in done.kernels or len(config) != 3:
             raise ValueError(f"rewrite: a launch in an unknown form: {match.group(0).strip()}; expected kernel<<<blocks, bytes, stream>>>(..)")
-        blocks, _, stream = config
+        blocks, ub_bytes, stream = config
         arguments = f", {match['arguments']}" if match["arguments"].strip() else ""
         return (f'if (ascend::toolkit::launch<&{name}>("{name}", {CORE_TYPES[done.kernels[name]]}, (uint32_t)({blocks}), '
-                f'(void*)({stream}){arguments})) {{ snprintf(error_buf, ERROR_BUF_SIZE, "%s", aclGetRecentErrMsg()); return -1; }}')
+                f'(uint32_t)({ub_bytes}), (void*)({stream}){arguments})) {{ snprintf(error_buf, ERROR_BUF_SIZE, "%s", aclGetRecentErrMsg()); return -1; }}')
     text = CHECK.sub("", LAUNCH.sub(call, done.source))
     if "<<<" in text:
         raise ValueError(f"rewrite: a launch in an unknown form: {line_of(text, text.index('<<<'))}")

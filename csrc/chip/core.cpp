@@ -458,6 +458,7 @@ void Core::reset_for_block(int block_index, bool runs) {
     std::memset(fix_registers, 0, sizeof fix_registers);
     for (GmRange& range : gm_ranges) range = GmRange{};
     printed_last.clear();
+    ub_name = nullptr;
     for (PipeState& pipe : pipes_) pipe.deferred.clear();
     if (issued_)
         for (SiteCache& cached : site_cache_) cached = SiteCache{};
@@ -479,6 +480,7 @@ AiCore::AiCore() = default;
 
 void AiCore::reset_for_block() {
     for (Memory* memory : {&l1, &l0a, &l0b, &l0a_mx, &l0b_mx, &l0c, &bt, &fb, &ub[0], &ub[1]}) memory->valid.clear();
+    for (Memory& memory : ub) memory.set_usable_bytes(memory.bytes());
     unit_flags.clear();
     undefined_factor = {};
     if (put_off) put_off->forget();  // of a block that ended without looking, or in a fault

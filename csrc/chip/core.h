@@ -86,6 +86,7 @@ public:
         uint64_t begin = 0, end = 0;
     } gm_ranges[4];              // live allocations seen last: the check of most transfers ends here
     std::string printed_last;    // by the kernel, since the block began: for messages
+    const char* ub_name = nullptr;  // what the text calls its memory in UB, for messages; of the text, which is never unloaded
 
     void issue(Record& record, const void* return_address);
     // Vector functions leave counts behind instead of records; this turns them into one instruction, a record a phase.

@@ -136,7 +136,7 @@ private:
         }
         return false;
     }
-    // What libraries throw that kernel text calls is the kernel's fault, too. Text of its own that throws: csrc/isa/kernel_text.h.
+    // What libraries throw that kernel text calls is the kernel's fault, too. Text of its own that throws: csrc/isa/kernel_text.cpp.
     static void run_entry(const Launch& launch, Core& core) {
         std::string what;
         try {

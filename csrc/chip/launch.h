@@ -39,6 +39,7 @@ struct LaunchOptions {
     int blocks = 1;
     int stream = 0;
     std::string detail;   // shown behind the name in profiles, e.g. the chosen tile
+    uint32_t ub_bytes = 0;  // of each vector core's UB, from its beginning, that the kernel may use; 0: the launch does not say
 };
 
 class Launch {
@@ -55,6 +56,7 @@ public:
     bool traces() const { return traces_; }
     bool runs_in_waves() const { return options_.blocks > resident_blocks_; }
     int blocks() const { return options_.blocks; }
+    uint32_t ub_bytes() const { return options_.ub_bytes; }
     int resident_blocks() const { return resident_blocks_; }
     void arrive(Core& core, int id);
     bool all_arrived(const Core& core, int id, uint32_t generation) const;

@@ -123,6 +123,9 @@ public:
 
     const char* name() const { return name_; }
     uint32_t bytes() const { return bytes_; }
+    // Of them, from address 0, the kernel's: all, unless a checked launch says less.
+    uint32_t usable_bytes() const { return usable_bytes_; }
+    void set_usable_bytes(uint32_t bytes) { usable_bytes_ = bytes; }
     int64_t guard_bytes() const { return guard_bytes_; }  // of empty addresses on each side
     uint8_t* at(uint32_t offset) { return data_ + offset; }
     const uint8_t* at(uint32_t offset) const { return data_ + offset; }
@@ -143,7 +146,7 @@ private:
     bool map_guarded(int64_t guard_bytes);
 
     const char* name_;
-    uint32_t bytes_;
+    uint32_t bytes_, usable_bytes_ = bytes_;
     int64_t guard_bytes_;
     uint8_t* data_;
 };

@@ -39,7 +39,7 @@ struct Trap {
 };
 thread_local Trap trap [[gnu::tls_model("initial-exec")]];
 
-constexpr int kSignals[] = {SIGSEGV, SIGBUS, SIGFPE};
+constexpr int kSignals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
 // Of the timers. Real-time signals are nobody's by default; the C library keeps the first ones, and shows SIGRTMIN behind them.
 int time_signal() { return SIGRTMIN + 6; }
 struct sigaction previous[std::size(kSignals)];
@@ -97,8 +97,6 @@ std::string what_is_at(const Core& core, uint64_t address) {
     }
 }
 
-namespace {
-
 // A wild index may lead anywhere. It is the kernel's own if the code that used it is neither of this library nor of the C
 // library, which may hold locks.
 bool is_kernel_code(uint64_t pc) {
@@ -107,6 +105,8 @@ bool is_kernel_code(uint64_t pc) {
            dladdr(reinterpret_cast<const void*>(&sigaction), &c_library) && code.dli_fbase != own.dli_fbase &&
            code.dli_fbase != c_library.dli_fbase;
 }
+
+namespace {
 
 bool is_code(uint64_t pc) {
     Dl_info code;
@@ -130,6 +130,9 @@ bool is_code(uint64_t pc) {
         if (what.signal == SIGFPE)
             core.fail(simt ? "SIMT code" : "scalar code", simt ? Pipe::V : Pipe::S, pc,
                       where + "integer division by zero, or of the most negative integer by -1, whose quotient has no representation", what.stack);
+        if (what.signal == SIGILL || what.signal == SIGTRAP)
+            core.fail(simt ? "SIMT code" : "scalar code", simt ? Pipe::V : Pipe::S, pc,
+                      where + "a trap instruction: __builtin_trap, or code that the compiler knows to be wrong, as the use of a null pointer", what.stack);
         if (what.is_call)
             core.fail(simt ? "SIMT code" : "scalar code", simt ? Pipe::V : Pipe::S, what.pc ? pc : nullptr,
                       where + format("call of address 0x%llx, where no code is", static_cast<unsigned long long>(what.address)), what.stack);
@@ -170,6 +173,9 @@ void handle(int signal, siginfo_t* info, void* context) {
             trap.signal = signal;
             trap.address = address;
             trap.pc = pc;
+#if defined(__x86_64__)
+            trap.pc -= signal == SIGTRAP;  // which comes behind its instruction
+#endif
             trap.is_call = is_call;
             if (is_call) {
 #if defined(__x86_64__)

@@ -24,8 +24,10 @@ void set_trap_context(const TrapContext& context);
 class Core;
 // What a kernel's address leads to that it may not use, for a message.
 std::string what_is_at(const Core& core, uint64_t address);
+// Neither of this library nor of the C library.
+bool is_kernel_code(uint64_t pc);
 
-// Makes SIGSEGV, SIGBUS and SIGFPE raised by a kernel's own code end that kernel with a LaunchError. Its frames are
+// Makes SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGTRAP raised by a kernel's own code end that kernel with a LaunchError. Its frames are
 // abandoned, not unwound: host code has no unwind information for a trap, so destructors of the kernel's locals do not
 // run. Traps from anywhere else go to the handler that was there before. Called by every launch: Python's faulthandler,
 // when enabled later, puts itself in front.

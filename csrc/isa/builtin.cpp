@@ -17,6 +17,10 @@ uint8_t* ub_base() {
     Core& core = *running_core;
     return core.ai.ub_of(core).at(0);
 }
+uint8_t* ub_base(const char* name) {
+    running_core->ub_name = name;
+    return ub_base();
+}
 bool on_cube_core() { return running_core->kind == CoreKind::aic; }
 bool on_vector_core() { return running_core->kind != CoreKind::aic; }
 int block_index() { return running_core->block; }

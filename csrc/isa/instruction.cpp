@@ -33,6 +33,15 @@ void Issue::global(const char* what, const GmFootprint& gm, uint32_t outer) cons
     core.gm_ranges[0] = {range.begin, range.end};
 }
 
+void Issue::fail_outside(const Memory& memory, const char* what, int64_t offset, int64_t bytes) const {
+    if (offset >= 0 && offset + bytes <= memory.bytes()) fail(format("%s: %s", what, beyond_allocation(memory, offset, bytes).c_str()));
+    if (memory.guard_bytes() && !memory.is_near(memory.at(0) + offset))
+        fail(format("%s: 0x%llx is no address in UB; an array that kernel text declares is a variable of the host, ascend::isa::ub_base() points to UB", what,
+                    static_cast<unsigned long long>(reinterpret_cast<uint64_t>(memory.at(0)) + static_cast<uint64_t>(offset))));
+    fail(format("%s: %s addresses 0x%llx to 0x%llx; the memory ends at 0x%x", what, memory.name(), static_cast<long long>(offset),
+                static_cast<long long>(offset + bytes), memory.bytes()));
+}
+
 void give_up(const Core& core, const char* name, Pipe pipe, const void* pc, const std::string& what) {
     std::exception_ptr error;
     try {

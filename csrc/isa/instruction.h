@@ -26,10 +26,9 @@ struct Issue {
         if (offset % alignment) [[unlikely]]
             fail(format("%s: %s address 0x%llx is not %d-byte aligned", what, memory.name(),
                         static_cast<long long>(offset), alignment));
-        if (offset < 0 || offset + bytes > memory.bytes()) [[unlikely]]
-            fail(format("%s: %s addresses 0x%llx to 0x%llx; the memory ends at 0x%x", what, memory.name(),
-                        static_cast<long long>(offset), static_cast<long long>(offset + bytes), memory.bytes()));
+        if (offset < 0 || offset + bytes > memory.usable_bytes()) [[unlikely]] fail_outside(memory, what, offset, bytes);
     }
+    [[noreturn]] void fail_outside(const Memory& memory, const char* what, int64_t offset, int64_t bytes) const;
     // The whole footprint lies in one live allocation of global memory.
     void global(const char* what, const GmFootprint& gm, uint32_t outer) const;
     void on(CoreKind kind) const;  // cube or vector core (aiv0 stands for both)
@@ -38,6 +37,8 @@ struct Issue {
 inline Core& this_core() { return *running_core; }
 inline int64_t offset_of(const void* pointer) { return static_cast<int64_t>(reinterpret_cast<uintptr_t>(pointer)); }
 
+// "UB0 addresses 0x1000 to 0x1100: .. of buf_dyn_shmem": a range in the memory, beyond what the launch says the kernel has of it.
+std::string beyond_allocation(const Memory& memory, int64_t offset, int64_t bytes);
 // Memory check (memory_check.h): a transfer out of UB needs every byte.
 void require_defined(Core& core, const Record& record, const Memory& memory, uint32_t offset, uint32_t bytes);
 

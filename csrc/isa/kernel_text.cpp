@@ -1,18 +1,33 @@
 // SPDX-License-Identifier: MIT
-// How does a kernel that throws, aborts or exits end its launch, and nothing else?
-#define ASCEND_SIM_KERNEL_TEXT_ITSELF  // what this library throws stays its own
-#include "isa/kernel_text.h"
-
+// What happens when kernel text throws, or asks the host to end the process? The chip has neither: the launch ends with an error.
+//
+// Kernels given as text are linked so that their calls of these functions come here (--wrap; the list is LINK_FLAGS of
+// ascend_sim/jit/host_compiler.py). What the process itself calls is not touched, and outside a kernel (static initialisers)
+// they do what they always do. Trap instructions, as __builtin_trap makes them: chip/trap.cpp.
 #include <cxxabi.h>
+#include <dlfcn.h>
+#include <signal.h>
+#include <unistd.h>
 
+#include <cstdarg>
 #include <cstdlib>
+#include <exception>
+#include <stdexcept>
 #include <typeinfo>
 
+#include "chip/source_line.h"
+#include "chip/trap.h"
 #include "isa/instruction.h"
+
+using ascend::format;
+
+extern "C" [[noreturn]] void __assert_fail(const char* condition, const char* file, unsigned line, const char* function) noexcept;
 
 namespace ascend::isa {
 
 namespace {
+
+bool in_kernel() { return running_core != nullptr; }
 
 // The text may be compiled as code that cannot throw.
 [[noreturn]] void end_kernel(const char* by, const void* pc, const std::string& what) {
@@ -20,26 +35,94 @@ namespace {
     give_up(*running_core, by, thread.empty() ? Pipe::S : Pipe::V, pc, (thread.empty() ? "" : thread + ": ") + what);
 }
 
+std::string readable(const std::type_info& type) {
+    int status = 0;
+    char* name = abi::__cxa_demangle(type.name(), nullptr, nullptr, &status);
+    const std::string text = name ? name : type.name();
+    std::free(name);
+    return text;
+}
+
+constexpr char kNoExceptions[] = "the chip has no exceptions";
+constexpr char kReturns[] = "a kernel ends by returning, assert(condition) ends the launch";
+
+// Where the running stack is in the object of the text, whose outermost frame is its entry; ours are around it.
+const void* innermost_of_text() {
+    const Frames stack = Frames::here();
+    const void *text = nullptr, *pc = nullptr;
+    for (int i = stack.count; i-- > 0;) {
+        Dl_info code;
+        if (!is_kernel_code(stack.at[i] - 1) || !dladdr(reinterpret_cast<const void*>(stack.at[i] - 1), &code)) continue;
+        if (!text) text = code.dli_fbase;
+        if (code.dli_fbase == text) pc = reinterpret_cast<const void*>(stack.at[i]);
+    }
+    return pc;
+}
+
+// A library's exception met a function that may not throw. The runtime has caught it, and nobody would let go of it.
+std::terminate_handler previous_terminate;
+[[noreturn]] void terminated() {
+    if (in_kernel()) {
+        std::string what = "called by a library";
+        if (const std::type_info* type = abi::__cxa_current_exception_type()) {
+            what = "an exception of type " + readable(*type) + " left a function that may not throw; " + kNoExceptions;
+            abi::__cxa_end_catch();
+        }
+        end_kernel("std::terminate", innermost_of_text(), what);
+    }
+    if (previous_terminate) previous_terminate();
+    std::abort();
+}
+const bool hooked = (previous_terminate = std::set_terminate(terminated), true);
+
 }  // namespace
 
-void text_throws(void* object, void* type, void (*destroy)(void*), const void* pc) {
-    auto* thrown = static_cast<std::type_info*>(type);
-    if (!running_core) abi::__cxa_throw(object, thrown, destroy);
-    int status = 0;
-    char* readable = abi::__cxa_demangle(thrown->name(), nullptr, nullptr, &status);
-    const std::string name = readable ? readable : thrown->name();
-    std::free(readable);
-    end_kernel("throw", pc, format("an exception of type %s; the chip has no exceptions", name.c_str()));
-}
-
-void text_aborts(const void* pc) {
-    if (!running_core) std::abort();
-    end_kernel("abort", pc, "called by kernel code; assert(condition) says more");
-}
-
-void text_exits(int status, const void* pc) {
-    if (!running_core) std::exit(status);
-    end_kernel("exit", pc, format("called by kernel code, with status %d; a kernel ends by returning", status));
-}
-
 }  // namespace ascend::isa
+
+using namespace ascend::isa;
+
+#define ASC_HERE __builtin_return_address(0)
+#define ASC_INSTEAD_OF(symbol, ...) extern "C" [[gnu::visibility("default")]] void __wrap_##symbol(__VA_ARGS__)
+// symbol, its parameters, what to say, what to do outside a kernel
+#define ASC_ENDS(symbol, parameters, name, what, otherwise) \
+    ASC_INSTEAD_OF(symbol, ASC_ARGUMENTS parameters) {      \
+        if (in_kernel()) end_kernel(name, ASC_HERE, what);  \
+        otherwise;                                          \
+    }
+#define ASC_ARGUMENTS(...) __VA_ARGS__
+
+ASC_ENDS(abort, (), "abort", format("called by kernel code; %s", kReturns), std::abort())
+ASC_ENDS(exit, (int status), "exit", format("called by kernel code, with status %d; %s", status, kReturns), std::exit(status))
+ASC_ENDS(_exit, (int status), "_exit", format("called by kernel code, with status %d; %s", status, kReturns), ::_exit(status))
+ASC_ENDS(_Exit, (int status), "_Exit", format("called by kernel code, with status %d; %s", status, kReturns), std::_Exit(status))
+ASC_ENDS(quick_exit, (int status), "quick_exit", format("called by kernel code, with status %d; %s", status, kReturns), std::quick_exit(status))
+ASC_ENDS(_ZSt9terminatev, (), "std::terminate", format("called by kernel code, or an exception left a function that may not throw; %s", kReturns),
+         std::terminate())
+extern "C" [[gnu::visibility("default")]] int __wrap_raise(int signal) {
+    if (in_kernel()) end_kernel("raise", ASC_HERE, format("signal %d raised by kernel code; %s", signal, kReturns));
+    return ::raise(signal);
+}
+ASC_ENDS(__assert_fail, (const char* condition, const char* file, unsigned line, const char* function), "assert",
+         format("assertion failed: %s", condition), ::__assert_fail(condition, file, line, function))
+ASC_ENDS(__cxa_pure_virtual, (), "virtual call", "a pure virtual function was called", std::abort())
+ASC_ENDS(__stack_chk_fail, (), "local variables", "a local array was written beyond its end", std::abort())
+
+ASC_ENDS(__cxa_throw, (void* object, std::type_info* type, void (*destroy)(void*)), "throw",
+         format("an exception of type %s; %s", readable(*type).c_str(), kNoExceptions), abi::__cxa_throw(object, type, destroy))
+ASC_ENDS(__cxa_rethrow, (), "throw", kNoExceptions, abi::__cxa_rethrow())
+// What the library's own headers throw by: their text says more than the type.
+ASC_ENDS(_ZSt20__throw_length_errorPKc, (const char* text), "throw", format("std::length_error: %s; %s", text, kNoExceptions), throw std::length_error(text))
+ASC_ENDS(_ZSt19__throw_logic_errorPKc, (const char* text), "throw", format("std::logic_error: %s; %s", text, kNoExceptions), throw std::logic_error(text))
+ASC_ENDS(_ZSt24__throw_invalid_argumentPKc, (const char* text), "throw", format("std::invalid_argument: %s; %s", text, kNoExceptions),
+         throw std::invalid_argument(text))
+ASC_ENDS(_ZSt20__throw_out_of_rangePKc, (const char* text), "throw", format("std::out_of_range: %s; %s", text, kNoExceptions), throw std::out_of_range(text))
+ASC_ENDS(_ZSt25__throw_bad_function_callv, (), "throw", format("a call of an empty std::function; %s", kNoExceptions), throw std::runtime_error("bad_function_call"))
+extern "C" [[gnu::visibility("default")]] void __wrap__ZSt24__throw_out_of_range_fmtPKcz(const char* pattern, ...) {
+    char text[256];
+    va_list arguments;
+    va_start(arguments, pattern);
+    vsnprintf(text, sizeof text, pattern, arguments);  // %zu and %s are all that these have
+    va_end(arguments);
+    if (in_kernel()) end_kernel("throw", ASC_HERE, format("std::out_of_range: %s; %s", text, kNoExceptions));
+    throw std::out_of_range(text);
+}

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -48,6 +49,7 @@ bool is_undefined_nan(const uint8_t* at, int element_bytes, bool is_float) {
     const std::string text = thread.empty() ? what : thread + ": " + what;
     if (access != Access::plain_load && access != Access::plain_store) core.fail(name, Pipe::V, pc, text);
     memory_check.pending_bytes = 0;
+    if (memory_check.tags) memory_check.tags->raced.bytes = 0;
     std::string instruction = instruction_at(reinterpret_cast<uint64_t>(pc));
     if (instruction.empty()) instruction = std::string(thread.empty() ? "scalar " : "SIMT ") + (access == Access::plain_load ? "load" : "store");
     give_up(core, instruction.c_str(), thread.empty() ? Pipe::S : Pipe::V, pc, text);
@@ -106,6 +108,7 @@ struct Images {
     }
 };
 thread_local Images images;
+thread_local std::unique_ptr<AccessTags> own_tags;
 
 // Whether the host's memory there is the kernel's to use; remembered then.
 bool is_own(const Core& core, uint64_t at, const void* pc) {
@@ -156,6 +159,7 @@ void begin_memory_check() {
     m.ub_begin = ~uint64_t{0} / 2;                // far from everything: always the slow way
     if (core.ai.launch->skips_effects()) return;  // timing mode: transfers leave no data
     for (Memory& ub : core.ai.ub) {
+        if (const uint32_t said = core.ai.launch->ub_bytes()) ub.set_usable_bytes(std::min(said, kUbBytes));
         if (ub.valid.byte_bits()) continue;
         ub.valid.track_bytes();
         auto* words = reinterpret_cast<uint16_t*>(ub.at(0));
@@ -163,7 +167,78 @@ void begin_memory_check() {
     }
     Memory& ub = core.ai.ub_of(core);
     m.ub_begin = reinterpret_cast<uint64_t>(ub.at(0));
+    m.ub_bytes = ub.usable_bytes();
     m.defined = ub.valid.byte_bits();
+    if (!own_tags) own_tags = std::make_unique<AccessTags>();
+    own_tags->raced.bytes = 0;
+    m.tags = own_tags.get();
+}
+
+void forget_simt_accesses() {
+    if (!own_tags) return;
+    std::memset(own_tags->written, 0, sizeof own_tags->written);
+    std::memset(own_tags->read, 0, sizeof own_tags->read);
+}
+
+uint64_t undefined_value(const void* pc) {
+    memory_check.undefined_read_at = pc;
+    return kUndefined * 0x0001000100010001ull;
+}
+
+namespace {
+
+[[noreturn]] void fail_race(Core& core, uint64_t offset, uint64_t bytes, const char* did, uint32_t tag, bool is_store, const void* pc) {
+    const uint32_t warp = tag & kSeveral, first = warp * kWarpThreads;
+    const std::string who = warp == kSeveral ? "several warps have" : format("warp %u (threads %u to %u) has", warp, first, first + kWarpThreads - 1);
+    fault(core, nullptr, is_store ? Access::plain_store : Access::plain_load, pc,
+          format("a race on %s address 0x%llx, %llu bytes: %s %s there, with no asc_syncthreads in between", core.ai.ub_of(core).name(), hex(offset),
+                 hex(bytes), who.c_str(), did));
+}
+
+// Behind the store: did it change what another warp has used?
+void settle_race(Core& core) {
+    MemoryCheck& m = memory_check;
+    AccessTags::Raced& raced = m.tags->raced;
+    const uint64_t bytes = std::exchange(raced.bytes, 0);
+    for (uint64_t i = 0; i < bytes; ++i) {
+        const bool by_store = is_other_warp(raced.written[i], m.simt_tag);
+        if (!by_store && !is_other_warp(raced.read[i], m.simt_tag)) continue;
+        if (*reinterpret_cast<const uint8_t*>(m.ub_begin + raced.offset + i) == raced.value[i]) m.tags->written[raced.offset + i] = m.simt_tag | kSeveral;
+        else fail_race(core, raced.offset, bytes, by_store ? "written" : "read", by_store ? raced.written[i] : raced.read[i], true, m.pending_pc);
+    }
+}
+
+}  // namespace
+
+void check_race(uint64_t offset, uint64_t bytes, bool is_store, const void* pc) {
+    MemoryCheck& m = memory_check;
+    for (uint64_t i = offset; !is_store && i < offset + bytes; ++i) {
+        const uint32_t written = m.tags->written[i];
+        // Where several have written the same value, this warp may be one of them.
+        if (is_other_warp(written, m.simt_tag) && (written & kSeveral) != kSeveral) fail_race(this_core(), offset, bytes, "written", written, false, pc);
+        if (!is_other_warp(m.tags->read[i], m.simt_tag) || (i | bytes) % 4) continue;
+        uint32_t now;
+        std::memcpy(&now, reinterpret_cast<const void*>(m.ub_begin + i), 4);
+        if (m.tags->value[i / 4] != now) fail_race(this_core(), offset, bytes, "changed what it has read", m.tags->read[i], false, pc);
+    }
+    AccessTags::Raced& raced = m.tags->raced;
+    if (!is_store || bytes > sizeof raced.value) return;
+    raced.offset = offset;
+    raced.bytes = bytes;
+    std::memcpy(raced.value, reinterpret_cast<const void*>(m.ub_begin + offset), bytes);
+    std::memcpy(raced.written, m.tags->written + offset, bytes * 4);
+    std::memcpy(raced.read, m.tags->read + offset, bytes * 4);
+    m.pending_saw_load = false;
+    m.pending = m.ub_begin + offset;
+    m.pending_bytes = bytes;
+    m.pending_pc = pc;
+}
+
+std::string beyond_allocation(const Memory& memory, int64_t offset, int64_t bytes) {
+    const auto end = static_cast<unsigned long long>(offset + bytes);
+    const std::string of = running_core && running_core->ub_name ? format(" (%s)", running_core->ub_name) : "";
+    return format("%s addresses 0x%llx to 0x%llx: the launch allocates %u bytes%s, which end at 0x%x (%llu bytes too far)", memory.name(),
+                  static_cast<unsigned long long>(offset), end, memory.usable_bytes(), of.c_str(), memory.usable_bytes(), end - memory.usable_bytes());
 }
 
 void check_access(const char* name, const void* address, uint64_t bytes, Access access, const void* pc) {
@@ -176,6 +251,7 @@ void check_access(const char* name, const void* address, uint64_t bytes, Access 
     if (!is_plain && m.pending_bytes) settle_pending_store();
     const auto at = reinterpret_cast<uint64_t>(address), begin = reinterpret_cast<uint64_t>(ub.at(0));
     m.ub_begin = begin;
+    m.ub_bytes = ub.usable_bytes();
     m.defined = ub.valid.byte_bits();
     const auto guard = static_cast<uint64_t>(ub.guard_bytes());
     if (at - begin + guard >= kUbBytes + 2 * guard) {
@@ -186,6 +262,8 @@ void check_access(const char* name, const void* address, uint64_t bytes, Access 
         if (offset < 0 || static_cast<uint64_t>(offset) + bytes > kUbBytes)
             fault(core, name, access, pc, format("%s address %s0x%llx, %llu bytes: the memory has addresses 0x0 to 0x%x", ub.name(), offset < 0 ? "-" : "",
                                                  hex(static_cast<uint64_t>(offset < 0 ? -offset : offset)), hex(bytes), kUbBytes));
+        if (static_cast<uint64_t>(offset) + bytes > m.ub_bytes)
+            fault(core, name, access, pc, beyond_allocation(ub, offset, static_cast<int64_t>(bytes)));
         const auto first = static_cast<uint32_t>(offset), count = static_cast<uint32_t>(bytes);
         if (access == Access::store || access == Access::plain_store) ub.valid.set(first, count);
         else if (ub.valid.first_undefined_byte(first, count) >= 0 && (access == Access::plain_load || !ub.valid.any_defined_byte(first, count))) {
@@ -199,6 +277,7 @@ void check_access(const char* name, const void* address, uint64_t bytes, Access 
         }
     }
     if (access == Access::plain_store) m.last_store = at, m.last_store_bytes = bytes;
+    if (is_plain && m.simt_tag && at - begin < kUbBytes) note_simt_access(at - begin, bytes, access == Access::plain_store, pc);
     if (access == Access::plain_store && m.undefined_read_at) {
         m.pending = at;
         m.pending_bytes = bytes;
@@ -220,6 +299,8 @@ void look_at_stored(const void* address, uint64_t bytes, int element_bytes, bool
 void settle_pending_store() {
     MemoryCheck& m = memory_check;
     const uint64_t bytes = std::exchange(m.pending_bytes, 0);
+    if (m.tags && m.tags->raced.bytes) settle_race(this_core());
+    if (!m.undefined_read_at) return;
     const auto* at = reinterpret_cast<const uint8_t*>(m.pending);
     const int element_bytes = bytes % 4 == 0 ? 4 : static_cast<int>(bytes);
     Core& core = this_core();

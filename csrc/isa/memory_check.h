@@ -3,7 +3,8 @@
 //
 // Compiled in where ASCEND_SIM_CHECK_MEMORY is defined, together with the compiler's instrumentation for a kernel's address
 // sanitizer, whose calls are answered here. Note "Memory check":
-// * UB, addresses: beyond its end is an error, of any access. Global memory: plain accesses must lie in one live tensor, to the
+// * UB, addresses: beyond its end is an error, of any access, and so is what lies beyond the bytes that the launch allocates, if it
+//   says how many (LaunchOptions::ub_bytes). Global memory: plain accesses must lie in one live tensor, to the
 //   byte; transfers must anyway. Of the host's memory a kernel may touch its stacks, and constants and variables of its own object
 //   and of this library (own); all the rest is an error, too.
 // * UB, data: a bit per byte says which bytes were written since the block began, by transfers, FIX, vector stores and plain
@@ -15,6 +16,12 @@
 // * Calls come before what they announce. A plain store is announced before the load of its own source where a structure is copied
 //   (a 16-bit float is one), so that the store has surely happened at the next call but one, or the next that is no plain load.
 // * Vector functions are not instrumented: their loads and stores ask by themselves.
+//
+// Note "Races". Threads run one after another here, so that another order is possible on the chip cannot be seen in values. Each byte
+// of UB knows the warp that wrote it last and the one that read it, and between which two barriers. Another warp's access before the
+// next barrier is an error, if one of the two changes the byte. Threads of a warp run in step; a byte to which several warps write the
+// same value is fine; atomics are left out. Loads behind stores in a vector function are not looked at: kernels of the tile-kernels
+// wheel (mhc_post_bwd) add up in UB from one round of a loop to the next, without the barrier that the vendor asks for.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +33,7 @@
 namespace ascend::isa {
 
 struct MemoryCheck {
-    uint64_t ub_begin;                 // of the core that asked last: another one's addresses take the slow way, which updates
+    uint64_t ub_begin, ub_bytes;       // of the core that asked last: another one's addresses take the slow way, which updates
     uint8_t* defined;                  // a bit per byte of it, with 8 spare bytes behind; null: nothing is checked
     struct Range { uint64_t begin, bytes; } tensor[2];  // seen last
     Range own[3];                      // of the host: the core's stack, those of SIMT threads, variables or constants touched last
@@ -36,8 +43,18 @@ struct MemoryCheck {
     const void* pending_pc;
     bool pending_saw_load;             // one plain load has been announced since
     uint64_t last_store, last_store_bytes;  // a structure is stored before its source is loaded
+    uint32_t simt_tag;                 // 25 bits: functions and barriers so far; 7: the running thread's warp. 0: no SIMT thread runs
+    struct AccessTags* tags;           // not null where it is not 0
 };
 extern __thread MemoryCheck memory_check __attribute__((tls_model("initial-exec"), visibility("default")));
+
+struct AccessTags {                    // of a host thread, of UB
+    uint32_t written[kUbBytes + 16], read[kUbBytes + 16];  // simt_tag, of each byte; the warp is kSeveral where it was more than one
+    uint32_t value[kUbBytes / 4 + 4];                      // of each word, when it was read last
+    // The pending store, if another warp has used its bytes: it matters if the store changes them.
+    struct Raced { uint64_t offset, bytes; uint8_t value[16]; uint32_t written[16], read[16]; } raced;
+};
+constexpr uint32_t kSeveral = 0x7f;
 
 enum class Access : uint8_t { plain_load, plain_store, vector_load, store };
 
@@ -55,6 +72,34 @@ enum class Access : uint8_t { plain_load, plain_store, vector_load, store };
     if (access == Access::plain_load && !m.pending_saw_load) m.pending_saw_load = true;
     else settle_pending_store();
 }
+// Of the running SIMT thread: an access in UB that another warp's has met (the byte is at `offset` or behind).
+[[gnu::visibility("default")]] void check_race(uint64_t offset, uint64_t bytes, bool is_store, const void* pc);
+// Tags differ in the warp alone: 1 .. 127.
+[[gnu::always_inline]] inline bool is_other_warp(uint32_t tag, uint32_t mine) { return (tag ^ mine) - 1 < kSeveral; }
+[[gnu::always_inline]] inline void note_simt_access(uint64_t offset, uint64_t bytes, bool is_store, const void* pc) {
+    const uint32_t mine = memory_check.simt_tag;
+    uint32_t *written = memory_check.tags->written + offset, *read = memory_check.tags->read + offset;
+    bool met = false;
+    for (uint64_t i = 0; i < bytes; ++i) met |= is_other_warp(written[i], mine) || (is_store && is_other_warp(read[i], mine));
+    // A store in a row with a load of the same place is not announced: the next one to load sees it.
+    if (!is_store && (bytes | offset) % 4 == 0) {
+        for (uint64_t i = 0; i < bytes; i += 4) {
+            uint32_t now;
+            __builtin_memcpy(&now, reinterpret_cast<const void*>(memory_check.ub_begin + offset + i), 4);
+            met |= is_other_warp(read[i], mine) && (memory_check.tags->value[(offset + i) / 4] != now);
+        }
+    }
+    if (met) [[unlikely]] check_race(offset, bytes, is_store, pc);
+    if (!is_store && (bytes | offset) % 4 == 0)
+        __builtin_memcpy(memory_check.tags->value + offset / 4, reinterpret_cast<const void*>(memory_check.ub_begin + offset), bytes);
+    for (uint64_t i = 0; i < bytes; ++i) {
+        if (is_store) written[i] = mine;
+        else read[i] = is_other_warp(read[i], mine) ? mine | kSeveral : mine;
+    }
+}
+void forget_simt_accesses();
+// What a thread gets of one that did not take part; remembers that undefined data was read there.
+uint64_t undefined_value(const void* pc);
 
 }  // namespace ascend::isa
 #endif
@@ -77,11 +122,16 @@ namespace ascend::isa {
     __builtin_memcpy(bits + at / 8, &word, 8);
 }
 
+template <int kBytes>
+[[gnu::always_inline]] inline bool is_in_ub(uint64_t at) {
+    return at < memory_check.ub_bytes && at + kBytes <= memory_check.ub_bytes;
+}
+
 // Of vector instructions. kBytes: what one takes.
 template <int kBytes>
 [[gnu::always_inline]] inline void check_vector_load(const char* name, const void* address) {
     const uint64_t at = reinterpret_cast<uint64_t>(address) - memory_check.ub_begin;
-    if (at <= kUbBytes - kBytes) [[likely]] {
+    if (is_in_ub<kBytes>(at)) [[likely]] {
         if constexpr (kBytes <= 32) {
             constexpr uint64_t kAll = (uint64_t{1} << kBytes) - 1;
             if (defined_bits(memory_check.defined, at, kBytes) == kAll) [[likely]] return;
@@ -98,7 +148,7 @@ template <int kBytes>
 template <int kBytes>
 [[gnu::always_inline]] inline void check_store(const char* name, const void* address) {
     const uint64_t at = reinterpret_cast<uint64_t>(address) - memory_check.ub_begin;
-    if (at <= kUbBytes - kBytes) [[likely]] {
+    if (is_in_ub<kBytes>(at)) [[likely]] {
         if constexpr (kBytes % 8 == 0) {
             if (at % 8 == 0) [[likely]] {
                 __builtin_memset(memory_check.defined + at / 8, 0xff, kBytes / 8);
@@ -128,12 +178,14 @@ template <int kBytes, Access kAccess>
         check_access(nullptr, address, kBytes, kAccess, pc);
         return;
     }
-    if (in_ub <= kUbBytes - kBytes) {
+    if (is_in_ub<kBytes>(in_ub)) {
         if constexpr (kAccess == Access::plain_store) {
             define_bits(m.defined, in_ub, kBytes);
+            if (m.simt_tag) note_simt_access(in_ub, kBytes, true, pc);
             memory_check.last_store = at, memory_check.last_store_bytes = kBytes;
             return;
         } else if (defined_bits(m.defined, in_ub, kBytes) == (uint64_t{1} << kBytes) - 1) {
+            if (m.simt_tag) note_simt_access(in_ub, kBytes, false, pc);
             return;
         }
     } else {

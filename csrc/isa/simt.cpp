@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Which SIMT thread runs next, and on which stack? Note "SIMT threads" in simt_launch.h.
+#define ASCEND_SIM_MEMORY_CHECK_ITSELF
 #include "isa/simt_launch.h"
 
 #include <sys/mman.h>
@@ -18,6 +19,7 @@
 namespace ascend::isa {
 
 __thread SimtState simt __attribute__((tls_model("initial-exec"), visibility("default")));
+__thread uint32_t simt_completed __attribute__((tls_model("initial-exec"), visibility("default")));
 
 namespace {
 
@@ -75,6 +77,8 @@ struct Wait {
     ExchangeRule rule;
     const char* file;
     uint32_t line;
+
+    bool is_at(const Wait& other) const { return line == other.line && (file == other.file || std::strcmp(file, other.file) == 0); }
 };
 
 struct Scheduler {
@@ -85,6 +89,13 @@ struct Scheduler {
     uint32_t threads = 0, warps = 0, warp = 0, begun_warps = 0, ended = 0;
     uint32_t stacks_used = 0, idle_count = 0;
     uint32_t waits = 0;
+    // Where the first thread waits that has reached the next barrier, 0: none has; how many wait elsewhere, and one such place.
+    uint32_t barrier_line = 0, elsewhere = 0, other_line = 0;
+    const char* other_file = nullptr;
+    const void* barrier_pc = nullptr;
+    bool is_checked = false;             // note "Races" in memory_check.h
+    uint32_t epoch = 0;                  // functions and barriers so far, of this host thread
+    const void* exchange_pc[kWarpThreads] = {};
     std::exception_ptr error;
     void* core_sp = nullptr;             // of the core's own stack, if no thread of ours is on it
     void** core_position = nullptr;      // where its position is kept, while another one runs
@@ -100,6 +111,7 @@ struct Scheduler {
     Wait& current() { return of_thread[simt.at.linear]; }
     void set_index(uint32_t linear) {
         simt.at = {linear % simt.dim_x, linear / simt.dim_x % simt.dim_y, linear / simt.dim_x / simt.dim_y, linear};
+        name_warp();
     }
     uint32_t threads_of(uint32_t w) const { return std::min(kWarpThreads, threads - w * kWarpThreads); }
     uint32_t all_of(uint32_t w) const { return threads_of(w) == 32 ? ~0u : (1u << threads_of(w)) - 1; }
@@ -128,6 +140,13 @@ struct Scheduler {
     };
     Choice choose();
     void run_exchange(Warp& w);
+    void open_barrier();
+    [[noreturn]] void fail_barrier();
+    void set_epoch(uint32_t to);
+    void name_warp() {
+        if (is_checked) [[unlikely]] memory_check.simt_tag = epoch << 7 | simt.at.linear / kWarpThreads;
+    }
+    void note_barrier(const char* file, uint32_t line, const void* site);
     void wait_here();
     void check_time();
 };
@@ -150,11 +169,18 @@ void Scheduler::run_exchange(Warp& w) {
     for (uint32_t left = w.in_exchange; left; left &= left - 1) {
         const auto lane = static_cast<uint32_t>(__builtin_ctz(left));
         const Wait& wait = of_thread[base + lane];
-        if (wait.rule == chosen.rule && wait.line == chosen.line &&
-            (wait.file == chosen.file || std::strcmp(wait.file, chosen.file) == 0))
-            group |= 1u << lane;
+        if (wait.rule == chosen.rule && wait.is_at(chosen)) group |= 1u << lane;
     }
-    chosen.rule(*stacks.exchange(), group);
+    WarpExchange& exchange = *stacks.exchange();
+    exchange.undefined = 0;
+    chosen.rule(exchange, group);
+    // A thread that has gone another way gives nothing; a lane without a thread gives the reader its own value.
+    if (exchange.undefined && is_checked) [[unlikely]] {
+        for (uint32_t left = exchange.undefined; left; left &= left - 1) {
+            const auto lane = static_cast<uint32_t>(__builtin_ctz(left));
+            if (all_of(warp) >> exchange.argument[lane] & 1) exchange.result[lane] = undefined_value(exchange_pc[lane]);
+        }
+    }
     ++simt.counts.exchanges;
     w.in_exchange &= ~group;
     w.ready |= group;
@@ -182,16 +208,55 @@ Scheduler::Choice Scheduler::choose() {
         uint32_t next = warp + 1;
         while (next < warps && !of_warp[next].ready) ++next;
         if (next == warps) {  // everybody has arrived
-            for (uint32_t i = 0; i < warps; ++i) {
-                of_warp[i].ready = of_warp[i].at_barrier;
-                of_warp[i].at_barrier = 0;
-            }
-            ++simt.counts.barriers;
+            open_barrier();
             next = 0;
             while (!of_warp[next].ready) ++next;
         }
         warp = next;
         simt.has_waited = 1;
+    }
+}
+
+void Scheduler::open_barrier() {
+    if (elsewhere || simt_completed) [[unlikely]] fail_barrier();
+    for (uint32_t i = 0; i < warps; ++i) {
+        of_warp[i].ready = of_warp[i].at_barrier;
+        of_warp[i].at_barrier = 0;
+    }
+    barrier_line = 0;
+    ++simt.counts.barriers;
+    set_epoch(epoch + 1);
+}
+
+void Scheduler::fail_barrier() {
+    std::string what = format("divergent: %u of %u threads have reached this barrier", threads - ended - elsewhere, threads);
+    if (elsewhere) {
+        const char* slash = std::strrchr(other_file, '/');
+        what += format(", %u %s at %s:%u", elsewhere, elsewhere == 1 ? "waits" : "wait", slash ? slash + 1 : other_file, other_line);
+    }
+    if (simt_completed)
+        what += format(", %u %s come to the end of the function without it", simt_completed, simt_completed == 1 ? "has" : "have");
+    if (ended > simt_completed) what += format(", %u %s returned before", ended - simt_completed, ended - simt_completed == 1 ? "has" : "have");
+    core->fail("asc_syncthreads", Pipe::V, barrier_pc, what);
+}
+
+// The first thread at the barrier, or one at another than the first.
+void Scheduler::note_barrier(const char* file, uint32_t line, const void* site) {
+    if (!barrier_line) {
+        barrier_line = line;
+        barrier_pc = site;
+    } else if (!elsewhere++) {
+        other_file = file;
+        other_line = line;
+    }
+}
+
+// Tags of memory are older, or of another host thread's: 0 is none's.
+void Scheduler::set_epoch(uint32_t to) {
+    epoch = to;
+    if (epoch >= 1u << 25) [[unlikely]] {
+        epoch = 1;
+        forget_simt_accesses();
     }
 }
 
@@ -241,6 +306,7 @@ void Scheduler::wait_here() {
     if (is_core_stack()) core_position = position;
     switch_to(*this, position, choice);
     simt.at = mine;
+    name_warp();
     rethrow_error(*this);
 }
 
@@ -269,6 +335,7 @@ struct Running {
     explicit Running(Scheduler& s) : s_(s) { simt.is_running = 1; }
     ~Running() {
         simt.is_running = 0;
+        memory_check.simt_tag = 0;
         s_.error = nullptr;
     }
     Scheduler& s_;
@@ -280,6 +347,7 @@ struct Running {
 void forget_simt_launch() {
     if (!simt.is_running) return;
     simt.is_running = 0;
+    memory_check.simt_tag = 0;
     scheduler->error = nullptr;
 }
 
@@ -302,11 +370,13 @@ void simt_width_fault(int width) {
                        format("width = %d; accepted are 1, 2, 4, 8, 16 and 32 lanes (%s)", width, simt_thread_name().c_str()));
 }
 
-void simt_barrier() {
+void simt_barrier(const char* file, uint32_t line) {
     if (!simt.is_running) [[unlikely]]
         running_core->fail("asc_syncthreads", Pipe::V, __builtin_return_address(0), "called outside a SIMT function");
     Scheduler& s = *scheduler;
+    if (s.is_checked && memory_check.pending_bytes) [[unlikely]] settle_pending_store();
     s.note_waiting();
+    if (line != s.barrier_line) [[unlikely]] s.note_barrier(file, line, __builtin_return_address(0));
     s.of_warp[s.warp].at_barrier |= 1u << simt.at.linear % kWarpThreads;
     s.wait_here();
 }
@@ -316,6 +386,10 @@ void simt_exchange(ExchangeRule rule, const char* file, uint32_t line) {
         running_core->fail("warp exchange", Pipe::V, __builtin_return_address(0), "called outside a SIMT function");
     Scheduler& s = *scheduler;
     s.note_waiting();
+    if (s.is_checked) [[unlikely]] {
+        if (memory_check.pending_bytes) settle_pending_store();
+        s.exchange_pc[simt.at.linear % kWarpThreads] = __builtin_return_address(0);
+    }
     Wait& wait = s.current();
     wait.rule = rule;
     wait.file = file;
@@ -373,6 +447,10 @@ void simt_launch(uint32_t x, uint32_t y, uint32_t z, SimtLoop loop, const void* 
     s.warps = (s.threads + kWarpThreads - 1) / kWarpThreads;
     s.ended = s.stacks_used = s.idle_count = 0;
     s.error = nullptr;
+    s.barrier_line = s.elsewhere = 0;
+    s.is_checked = issue.core.ai.ub_of(issue.core).valid.byte_bits() != nullptr;
+    s.set_epoch(s.epoch + 1);
+    simt_completed = 0;
     simt.exchange = s.stacks.exchange();
     simt.dim_x = x;
     simt.dim_y = y;
@@ -383,6 +461,7 @@ void simt_launch(uint32_t x, uint32_t y, uint32_t z, SimtLoop loop, const void* 
     issue.core.flush_pending_vector_work();
     s.begin_warp(0);
     simt.at = {0, 0, 0, simt.next++};
+    s.name_warp();
     {
         const Running running(s);
         loop(body);

@@ -22,8 +22,10 @@ inline constexpr struct {
 inline constexpr int warpSize = ascend::isa::kWarpThreads;
 inline uint32_t laneid() { return ascend::isa::simt.at.linear % ascend::isa::kWarpThreads; }
 
-// All threads that have not ended arrive before any goes on.
-ASCEND_SIM_INSTRUCTION void asc_syncthreads() { ascend::isa::simt_barrier(); }
+// All threads that have not returned arrive before any goes on: note "Barriers" in simt_launch.h.
+ASCEND_SIM_INSTRUCTION void asc_syncthreads(const char* file = __builtin_FILE(), uint32_t line = __builtin_LINE()) {
+    ascend::isa::simt_barrier(file, line);
+}
 // Memory operations are performed at once and in order here.
 inline void asc_threadfence() {}
 inline void asc_threadfence_block() {}

@@ -42,10 +42,23 @@ concept simt_atomic_integer = std::is_integral_v<T> && (sizeof(T) == 4 || sizeof
 template <int kBytes>
 using AtomicBits = std::conditional_t<kBytes == 2, uint16_t, std::conditional_t<kBytes == 4, uint32_t, uint64_t>>;
 
+#if defined(ASCEND_SIM_CHECK_MEMORY)
+// Atomics do not race; what was read before is no longer there.
+struct Unordered {
+    const uint32_t tag = memory_check.simt_tag;
+    Unordered(uint64_t offset, uint64_t bytes) {
+        memory_check.simt_tag = 0;
+        if (tag && offset < kUbBytes) __builtin_memset(memory_check.tags->read + offset, 0, bytes * sizeof *memory_check.tags->read);
+    }
+    ~Unordered() { memory_check.simt_tag = tag; }
+};
+#endif
+
 template <class T, class F>
 [[gnu::always_inline]] inline T atomic_update(const char* name, T* address, F f) {
     const auto at = reinterpret_cast<uintptr_t>(address);
     if (at % sizeof(T)) [[unlikely]] vector_fault(name, "the address is not aligned to its element", address);
+    ASC_CHECKED(const Unordered unordered(at - simt.ub_begin, sizeof(T));)
     if (at - simt.ub_begin < kUbBytes) {
         ++simt.counts.ub_atomics;
         const T old = *address;

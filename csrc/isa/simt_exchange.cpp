@@ -19,8 +19,13 @@ void shuffle(WarpExchange& warp, uint32_t active, Source source) {
     each_lane(active, [&](int lane) {
         const int width = warp.width[lane], first = lane / width * width;
         const int64_t from = source(lane, first, width, warp.argument[lane]);
-        const bool reads = from >= first && from < first + width && (active >> from & 1);
-        warp.result[lane] = warp.value[reads ? from : lane];
+        const bool is_inside = from >= first && from < first + width;
+        if (is_inside && (active >> from & 1)) [[likely]] {
+            warp.result[lane] = warp.value[from];
+            return;
+        }
+        warp.result[lane] = warp.value[lane];
+        if (is_inside) warp.undefined |= 1u << lane, warp.argument[lane] = static_cast<int32_t>(from);
     });
 }
 

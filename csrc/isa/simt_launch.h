@@ -9,6 +9,10 @@
 // different ones (divergent control flow), the one that comes first in the source goes first, so that threads inside a branch
 // or loop catch up with those behind it. An exchange is known by its source line, not by its address: the host compiler may
 // copy code. Threads that have ended do not take part in anything.
+//
+// Note "Barriers". All threads must reach the same asc_syncthreads, by its source line: else the launch ends. A thread that has
+// returned before it need not (choice; the chip's rule is unpublished), one that has passed it by, and has come to the end of the
+// function, must: ASC_SIMT_END there tells them apart (ascend_sim/jit/simt_ends.py inserts it; without it nothing is said of them).
 #pragma once
 
 #include <cstdint>
@@ -38,6 +42,7 @@ struct SimtCounts {
 struct WarpExchange {
     uint64_t value[kWarpThreads], result[kWarpThreads];
     int32_t argument[kWarpThreads], width[kWarpThreads];
+    uint32_t undefined;             // lanes that read one which takes no part: that one's number is their argument now
 };
 using ExchangeRule = void (*)(WarpExchange&, uint32_t active);
 
@@ -58,7 +63,7 @@ extern __thread SimtState simt __attribute__((tls_model("initial-exec"), visibil
 using SimtLoop = void (*)(const void* body);
 void simt_launch(uint32_t x, uint32_t y, uint32_t z, SimtLoop loop, const void* body, const void* pc);
 bool simt_thread_ended();           // false: so have all the others
-void simt_barrier();
+void simt_barrier(const char* file, uint32_t line);
 void simt_exchange(ExchangeRule rule, const char* file, uint32_t line);
 
 // Called behind each thread: whether there is another to run on this stack.

@@ -41,6 +41,7 @@
 #define __simd_callee__ __attribute__((always_inline))
 #define __simt_vf__
 #define __simt_callee__
+#define ASC_SIMT_END (++ascend::isa::simt_completed)
 #define __launch_bounds__(threads)
 #define __SIMT_DEVICE_FUNCTIONS_DECL__
 
@@ -53,6 +54,8 @@ enum pipe_t : uint8_t { PIPE_S, PIPE_M, PIPE_V, PIPE_MTE1, PIPE_MTE2, PIPE_MTE3,
 
 namespace ascend::isa {
 constexpr Pipe pipe_of(pipe_t pipe) { return static_cast<Pipe>(pipe); }
+// Threads that have come to the end of their SIMT function: simt_launch.h, note "Barriers".
+extern __thread uint32_t simt_completed __attribute__((tls_model("initial-exec"), visibility("default")));
 }  // namespace ascend::isa
 
 enum event_t : int { EVENT_ID0, EVENT_ID1, EVENT_ID2, EVENT_ID3, EVENT_ID4, EVENT_ID5, EVENT_ID6, EVENT_ID7 };

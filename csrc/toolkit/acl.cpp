@@ -77,12 +77,14 @@ int32_t load_into(Binary& binary, const void* data, size_t bytes) {
     return 0;
 }
 
-int32_t run(const Function& function, uint32_t blocks, void* stream, const void* args, size_t args_bytes) {
+int32_t run(const Function& function, uint32_t blocks, uint32_t ub_bytes, void* stream, const void* args, size_t args_bytes) {
     if (!launch) return fail(kLaunchFailed, "the emulated chip is not attached in this process");
     if (blocks < 1 || blocks > 0x7fffffff)
         return fail(kInvalidParameter, function.name + ": " + std::to_string(blocks) + " blocks; expected 1 to 2^31 - 1");
+    if (ub_bytes > ascend::kUbBytes)
+        return fail(kInvalidParameter, function.name + ": " + std::to_string(ub_bytes) + " bytes of UB; a vector core has " + std::to_string(ascend::kUbBytes));
     thread_local std::vector<char> message(64 * 1024);
-    if (launch(function.name.c_str(), function.core_type, function.entry, function.data_independent, blocks, stream, args, args_bytes,
+    if (launch(function.name.c_str(), function.core_type, function.entry, function.data_independent, blocks, ub_bytes, stream, args, args_bytes,
                message.data(), message.size()))
         return fail(kLaunchFailed, message.data());
     return 0;
@@ -125,16 +127,15 @@ int32_t aclrtLaunchKernelWithHostArgs(void* function, uint32_t blocks, void* str
                                       size_t args_bytes, void*, size_t) {
     if (!function || !args) return fail(kInvalidParameter, "aclrtLaunchKernelWithHostArgs: the function or its arguments are null");
     const auto& kernel = *static_cast<Function*>(function);
+    uint32_t ub_bytes = 0;
     if (config) {
         const auto& given = *static_cast<LaunchConfig*>(config);
         for (size_t i = 0; i < given.count; ++i) {
             const LaunchAttribute& attribute = given.attributes[i];
-            if (attribute.id == kUbBytesAttribute && attribute.word > ascend::kUbBytes)
-                return fail(kInvalidParameter, kernel.name + ": " + std::to_string(attribute.word) +
-                                                   " bytes of UB; a vector core has " + std::to_string(ascend::kUbBytes));
+            if (attribute.id == kUbBytesAttribute) ub_bytes = attribute.word;
         }
     }
-    return run(kernel, blocks, stream, args, args_bytes);
+    return run(kernel, blocks, ub_bytes, stream, args, args_bytes);
 }
 
 int32_t aclrtMalloc(void** p, size_t bytes, int) {
@@ -181,9 +182,9 @@ void ascend_sim_acl_set_host_library(void* binary, void* call, void* last_error)
 
 void ascend_sim_acl_set_error(const char* message) { error_text = message; }
 
-int32_t ascend_sim_acl_launch(const char* name, int core_type, void* entry, uint32_t blocks, void* stream, const void* args,
+int32_t ascend_sim_acl_launch(const char* name, int core_type, void* entry, uint32_t blocks, uint32_t ub_bytes, void* stream, const void* args,
                               size_t args_bytes) {
-    return run({name, core_type, entry, 0}, blocks, stream, args, args_bytes);
+    return run({name, core_type, entry, 0}, blocks, ub_bytes, stream, args, args_bytes);
 }
 
 int32_t ascend_sim_acl_host_library(const void* data, size_t bytes, void** call, void** last_error) {

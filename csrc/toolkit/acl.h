@@ -26,7 +26,8 @@ int32_t aclrtFree(void* p);
 // What ascend_sim.toolkit.runtime provides.
 using AscendSimCurrentDevice = int (*)();
 // On the current device. Returns 0, or 1 with the message in `error`.
-using AscendSimLaunch = int (*)(const char* name, int core_type, void* entry, int data_independent, uint32_t blocks, void* stream,
+// ub_bytes: of UB that the launch allocates; 0 where it does not say.
+using AscendSimLaunch = int (*)(const char* name, int core_type, void* entry, int data_independent, uint32_t blocks, uint32_t ub_bytes, void* stream,
                                 const void* args, size_t args_bytes, char* error, size_t error_bytes);
 // Turns a container (ascend_sim/toolkit/container.py) into kernels, by ascend_sim_acl_add_kernel on `binary`, or into a
 // host library, by ascend_sim_acl_set_host_library. Returns 0, or 1 after ascend_sim_acl_set_error.
@@ -38,7 +39,7 @@ void ascend_sim_acl_set_host_library(void* binary, void* call, void* last_error)
 void ascend_sim_acl_set_error(const char* message);
 
 // For a host library: its own launches, and for the stub that TileLang keeps: the addresses of call and get_last_error.
-int32_t ascend_sim_acl_launch(const char* name, int core_type, void* entry, uint32_t blocks, void* stream, const void* args,
+int32_t ascend_sim_acl_launch(const char* name, int core_type, void* entry, uint32_t blocks, uint32_t ub_bytes, void* stream, const void* args,
                               size_t args_bytes);
 int32_t ascend_sim_acl_host_library(const void* data, size_t bytes, void** call, void** last_error);
 

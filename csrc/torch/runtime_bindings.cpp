@@ -81,7 +81,7 @@ void launch_by_name(const std::string& kernel, int device_index, int64_t stream,
 
 // A kernel compiled elsewhere, by the address of its entry; `args` is its packed argument block.
 void launch_entry(uint64_t entry, const std::string& name, const std::string& cores, int device_index, int64_t stream,
-                  int blocks, const std::string& args, bool data_independent) {
+                  int blocks, const std::string& args, bool data_independent, uint32_t ub_bytes) {
     check_not_forked();
     static const std::map<std::string, CoreType> types = {
         {"cube", CoreType::cube}, {"vector", CoreType::vector}, {"mix", CoreType::mix}};
@@ -89,11 +89,11 @@ void launch_entry(uint64_t entry, const std::string& name, const std::string& co
     if (type == types.end())
         throw std::invalid_argument("launch_entry: cores '" + cores + "'; accepted: cube, vector, mix");
     if (Recording* recording = recording_of(device_index, stream)) {
-        recording->node(name, [name, core = type->second, entry, data_independent, device_index, blocks, args] {
+        recording->node(name, [name, core = type->second, entry, data_independent, device_index, blocks, args, ub_bytes] {
             const Kernel kernel{name.c_str(), core, reinterpret_cast<KernelEntry>(entry), data_independent, false};
             const int64_t stream_now = current_stream(device_index).id();
             const FewerCores limited(core_limit(device_index, stream_now));
-            launch(kernel, device(device_index), {blocks, static_cast<int>(stream_now), {}}, args.data());
+            launch(kernel, device(device_index), {blocks, static_cast<int>(stream_now), {}, ub_bytes}, args.data());
         });
         return;
     }
@@ -101,7 +101,7 @@ void launch_entry(uint64_t entry, const std::string& name, const std::string& co
     Device& on = device(device_index);
     py::gil_scoped_release unlocked;
     const FewerCores limited(core_limit(device_index, stream));
-    launch(kernel, on, {blocks, static_cast<int>(stream), {}}, args.data());
+    launch(kernel, on, {blocks, static_cast<int>(stream), {}, ub_bytes}, args.data());
 }
 
 Mode mode_named(const std::string& name) {
@@ -144,10 +144,10 @@ void bind_runtime(py::module_& module) {
     // Launches.
     module.def("launch", launch_by_name, py::arg("kernel"), py::arg("device"), py::arg("stream"), py::arg("fields"));
     module.def("launch_entry", [](uint64_t entry, const std::string& name, const std::string& cores, int device_index,
-                                  int64_t stream, int blocks, const py::bytes& args, bool data_independent) {
-        launch_entry(entry, name, cores, device_index, stream, blocks, std::string(args), data_independent);
+                                  int64_t stream, int blocks, const py::bytes& args, bool data_independent, uint32_t ub_bytes) {
+        launch_entry(entry, name, cores, device_index, stream, blocks, std::string(args), data_independent, ub_bytes);
     }, py::arg("entry"), py::arg("name"), py::arg("cores"), py::arg("device"), py::arg("stream"), py::arg("blocks"),
-       py::arg("args"), py::arg("data_independent") = false);
+       py::arg("args"), py::arg("data_independent") = false, py::arg("ub_bytes") = 0);
     module.def("kernel_names", kernel_names);
 
     // Graphs; capture and replay themselves go through torch.accelerator.Graph.

@@ -158,6 +158,31 @@ SIMT(simt_store_of_nothing_into_a_tensor, out[t] = 2 * in[t]; if (broken && t ==
 SIMT(index_from_nothing, const int index = reinterpret_cast<__ubuf__ int32_t*>(in)[64]; out[t] = 2 * in[broken ? index : t];)  // @index
 SIMT(simt_atomic_beyond_a_tensor, out[t] = 2 * in[t]; y[t] = 0; asc_atomic_add(y + t + broken, 1.0f);)  // @simt_gm_atomic
 SIMT(simt_reads_what_nobody_has_written, if (!broken) out[t] = 2 * in[t]; asc_syncthreads(); float v = out[63 - t]; asc_syncthreads(); out[63 - t] = v;)  // @simt_order
+SIMT(simt_shuffle_from_another_branch, float v = 2 * in[t]; if (!broken || t % 2) v += 0 * asc_shfl_xor(v, 1); out[t] = v;)  // @shuffle
+
+// ---- races ----
+SIMT(simt_write_meets_a_read, const float v = 2 * in[(t + 32) % 64]; asc_syncthreads(); if (t < 32) out[t + 32] = 2 * in[t + 32]; if (!broken) asc_syncthreads(); if (t >= 32) { in[t] = v + 1; out[t - 32] = v; })  // @race_write
+SIMT(simt_read_meets_a_write, out[t] = 2 * in[t]; if (!broken) asc_syncthreads(); if (t >= 32 && out[t - 32] != 2 * in[t - 32]) out[t] = -1;)  // @race_read
+SIMT(simt_two_write_one_place, if (broken) out[0] = t; asc_syncthreads(); out[t] = 2 * in[t];)  // @race_writes
+SIMT(simt_pair_straddles, if (broken) reinterpret_cast<volatile uint16_t*>(out)[t < 32 ? t : t - 1] = t; asc_syncthreads(); out[t] = 2 * in[t];)  // @race_halves
+SIMT(simt_counts_without_atomics, out[t] = 2 * in[t]; out[64 + t] = 0; asc_syncthreads(); if (broken) out[64] = out[64] + 1; else asc_atomic_add(out + 64, 1.0f);)  // @race_count
+// None: bytes of one word by two warps; one value by all; atomics; threads of a warp; what all read; the next function.
+SIMT(simt_neighbours, __ubuf__ uint8_t* bytes = ub<uint8_t>(kNever); bytes[t] = t; out[t] = bytes[t] == t ? 2 * in[t] : 0;)
+SIMT(simt_one_value_by_all, out[64] = 5; out[t] = out[64] == 5 ? 2 * in[t] : 0;)
+SIMT(simt_atomics_together, if (t == 0) out[64] = 0; asc_syncthreads(); asc_atomic_add(out + 64, 1.0f); asc_syncthreads(); out[t] = out[64] == 64 ? 2 * in[t] : 0;)
+SIMT(simt_in_step, out[t] = 1; asc_syncwarp(); if (t % 32 == 0) out[64 + t / 32] = out[t + 31]; asc_syncthreads(); out[t] = (out[64] + out[65]) * in[t];)
+SIMT(simt_all_read, float sum = 0; for (int i = 0; i < 64; ++i) sum += in[i]; out[t] = sum == sum ? 2 * in[t] : 0;)
+__simt_vf__ void write_once(__ubuf__ float* at) { at[threadIdx.x] = threadIdx.x; }
+__simt_vf__ void read_reversed(__ubuf__ float* from, __ubuf__ float* in, __ubuf__ float* out) {
+    const int t = threadIdx.x;
+    out[t] = from[63 - t] == 63 - t ? 2 * in[t] : 0;
+}
+VECTOR(simt_one_function_after_the_other) {
+    load(x);
+    asc_vf_call<write_once>(cce::dim3(64), ub(kNever));
+    asc_vf_call<read_reversed>(cce::dim3(64), ub(kNever), ub(kIn), ub(kOut));
+    store(y);
+}
 
 // A structure, as a 16-bit float is one: its store may be announced before the load of its source.
 template <int kBytes>

@@ -2,7 +2,15 @@
 // What does the chip say to a broken kernel? Each kernel here is right with broken = 0 and breaks one rule with broken = 1.
 // `// @name` marks the line that the message must point to: tests/isa/test_faults.py.
 
+#include <csignal>
 #include <cstdlib>
+#include <exception>
+#include <locale>
+#include <vector>
+
+#include <unistd.h>
+
+#include "simt_api/asc_simt.h"
 
 constexpr asc_load_l2_cache_mode kLoad{0};
 constexpr asc_store_l2_cache_mode kStore{0};
@@ -239,6 +247,50 @@ VECTOR(aborted) {
 VECTOR(exited) {
     twice(x, y, {});
     if (broken) exit(3);  // @exit
+}
+VECTOR(left_at_once) {
+    twice(x, y, {});
+    if (broken) _exit(4);  // @_exit
+}
+VECTOR(terminated) {
+    twice(x, y, {});
+    if (broken) std::terminate();  // @terminate
+}
+VECTOR(raised) {
+    twice(x, y, {});
+    if (broken) y[0] = static_cast<float>(raise(SIGKILL));  // @raise
+}
+VECTOR(trap_instruction) {
+    twice(x, y, {});
+    if (broken) __builtin_trap();  // @trap
+}
+__simt_vf__ void trap_of_one(int broken) {
+    asc_syncthreads();
+    if (broken && threadIdx.x == 5) __builtin_trap();  // @simt_trap
+}
+VECTOR(trap_of_a_thread) {
+    twice(x, y, {});
+    asc_vf_call<trap_of_one>(cce::dim3(64), broken);
+}
+VECTOR(no_such_element) {
+    twice(x, y, {});
+    std::vector<float> values(3);
+    y[0] += values.at(broken ? 7 : 1);  // @element
+}
+void has_no_locale(int broken) noexcept { std::locale made(broken ? "no such place" : "C"); }  // @locale
+VECTOR(library_throws_where_nothing_may_be) {
+    twice(x, y, {});
+    has_no_locale(broken);
+}
+struct Shape {
+    Shape() { show(); }
+    void show() { draw(); }  // @virtual
+    virtual void draw() = 0;
+};
+struct Circle : Shape { void draw() override {} };
+VECTOR(pure_virtual) {
+    twice(x, y, {});
+    if (broken) Circle circle;
 }
 
 VECTOR(cube_instruction) {

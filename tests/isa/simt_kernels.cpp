@@ -39,18 +39,41 @@ __simt_vf__ void pass_on(__gm__ const int32_t* in, __gm__ int32_t* out, __ubuf__
 VECTOR(barriers)(__gm__ const int32_t* in, __gm__ int32_t* out, int threads, int rounds) {
     asc_vf_call<pass_on>(cce::dim3(threads), in, out, ub<int32_t>(), rounds);
 }
-// Threads leave one by one; the others still meet.
+// Threads return one by one; the others still meet.
 __simt_vf__ void leave_early(__gm__ int32_t* out, __ubuf__ int32_t* shared) {
     const int i = threadIdx.x;
     shared[i] = 0;
     asc_syncthreads();
-    for (int round = 0; round < i; ++round) {
+    for (int round = 0;; ++round) {
+        if (round == i) {
+            out[i] = shared[i] + shared[blockDim.x - 1];
+            return;
+        }
         shared[i] = shared[i] + 1;
         asc_syncthreads();
     }
-    out[i] = shared[i] + shared[blockDim.x - 1];
 }
 VECTOR(leaving)(__gm__ int32_t* out, int threads) { asc_vf_call<leave_early>(cce::dim3(threads), out, ub<int32_t>()); }
+
+// Some threads never reach the barrier of the others.
+__simt_vf__ void pass_by(__gm__ int32_t* out, int meet, int returned) {
+    const int i = threadIdx.x;
+    if (i >= int(blockDim.x) - returned) return;
+    if (i < meet) asc_syncthreads();  // @pass_by
+    out[i] = i;
+}
+VECTOR(passing_by)(__gm__ int32_t* out, int threads, int meet, int returned) { asc_vf_call<pass_by>(cce::dim3(threads), out, meet, returned); }
+__simt_vf__ void part(__gm__ int32_t* out, int first) {
+    const int i = threadIdx.x;
+    if (i < first) {
+        asc_syncthreads();  // @part
+        out[i] = i;
+    } else {
+        asc_syncthreads();  // @other_part
+        out[i] = -i;
+    }
+}
+VECTOR(parting)(__gm__ int32_t* out, int threads, int first) { asc_vf_call<part>(cce::dim3(threads), out, first); }
 
 // ---- exchanges ----
 template <class T>

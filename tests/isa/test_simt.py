@@ -88,6 +88,29 @@ def test_threads_that_have_ended_hold_nobody_up(kernels, threads):
     assert torch.isin(out.cpu() - 2 * i, torch.tensor([0, 1])).all() and out[-1].item() == 2 * (threads - 1)
 
 
+@edges("lanes", "asc_syncthreads")
+@pytest.mark.parametrize("name, arguments, says, line", [
+    ("passing_by", (64, 40, 0), "40 of 64 threads have reached this barrier, 24 have come to the end of the function without it", "pass_by"),
+    ("passing_by", (64, 32, 0), "32 of 64 threads have reached this barrier, 32 have come", "pass_by"),
+    ("passing_by", (100, 99, 0), "99 of 100 threads have reached this barrier, 1 has come to the end", "pass_by"),
+    ("passing_by", (64, 1, 4), "1 of 64 threads have reached this barrier, 59 have come to the end of the function without it, 4 have returned before", "pass_by"),
+    ("parting", (64, 20), "20 of 64 threads have reached this barrier, 44 wait at simt_kernels.cpp:{other_part}", "part"),
+    ("parting", (2048, 2047), "2047 of 2048 threads have reached this barrier, 1 waits at simt_kernels.cpp:{other_part}", "part"),
+])
+def test_a_barrier_that_some_threads_do_not_reach_ends_the_launch(host_kernels, name, arguments, says, line):
+    out = torch.zeros(2048, dtype=torch.int32).npu()
+    with pytest.raises(ascend_sim.LaunchError) as caught:
+        host_kernels[name][1](out, *arguments)
+    message = str(caught.value)
+    assert f"V: asc_syncthreads: divergent: {says.format(**LINES)}" in message and message.endswith(f"simt_kernels.cpp:{LINES[line]}"), message
+    test_all_threads_meet_at_a_barrier(host_kernels, 100)
+
+
+def test_a_branch_that_all_threads_take_may_have_a_barrier(host_kernels):
+    for name, arguments in (("parting", (64, 64)), ("parting", (64, 0)), ("passing_by", (64, 0, 0)), ("passing_by", (64, 64, 0)), ("passing_by", (64, 60, 4))):
+        host_kernels[name][1](torch.zeros(64, dtype=torch.int32).npu(), *arguments)
+
+
 # ---- exchanges ----------------------------------------------------------------------------------------------------------
 
 def shuffled(x, argument, kind, width):

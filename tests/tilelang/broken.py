@@ -210,3 +210,17 @@ def picked(clipped):
                 T.copy(c, C)
         return picked
     return make()
+
+
+@tilelang.jit(target="ascend", out_idx=[1])
+def row_too_many():
+    @T.prim_func
+    def row_too_many(A: T.Tensor((N,), "float32"), C: T.Tensor((N,), "float32")):
+        with T.Kernel(1):
+            a = T.alloc_shared((N,), "float32")
+            T.copy(A, a)
+            with T.SimdVF():
+                for j in T.serial(N // 64 + 1):
+                    T.simd.vsts(a[j * 64], T.simd.vdup(1.0, "float32"))
+            T.copy(a, C)
+    return row_too_many

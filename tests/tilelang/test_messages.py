@@ -39,6 +39,17 @@ def test_the_page_shows_the_message_and_the_line_is_in_the_source(broken, name, 
 
 
 @pytest.mark.tilelang
+def test_a_row_too_many_in_ub_is_reported(broken, monkeypatch):
+    """The write behind the only buffer stays in UB. TileLang's kernel is compiled anew for the check when it is loaded."""
+    monkeypatch.setenv("ASCEND_SIM_CHECK", "memory")
+    message = message_of(broken.row_too_many(), torch.ones(N))
+    found = re.search(r"V: asc_storealign: UB0 addresses 0x1000 to 0x1100: the launch allocates 4096 bytes \(a\), which end at 0x1000 \(256 bytes too far\)     "
+                      r"row_too_many_kernel.cpp:(\d+) ", message)
+    assert found, message
+    assert "vsts_norm" in broken.row_too_many().get_kernel_source().splitlines()[int(found[1]) - 1]
+
+
+@pytest.mark.tilelang
 @pytest.mark.parametrize("program, arguments, message", [
     ("cumsum", (), "no cumsum implementation is registered"),
     *(("shuffle", (name,), "Unresolved call .*tl.shfl") for name in ("shfl_xor", "shfl_down", "shfl_up", "shfl_sync")),

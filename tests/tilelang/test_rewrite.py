@@ -31,7 +31,7 @@ extern "C" int call(float* __restrict__ A, int n, void* stream=nullptr) {
 def test_the_insertions():
     done = rewrite(SOURCE)
     assert done.kernels == {"f_kernel": "mix"}
-    assert "  __ubuf__ uint8_t *buf = (__ubuf__ uint8_t *)ascend::isa::ub_base();\n" in done.source
+    assert '  __ubuf__ uint8_t *buf = (__ubuf__ uint8_t *)ascend::isa::ub_base("buf");\n' in done.source
     assert "(__cbuf__ uint8_t *)0;" in done.source  # L1 pointers stay offsets
     assert "block_idx) { ASC_VF;\n  vector_bool" in done.source
 
@@ -45,7 +45,7 @@ def test_no_line_moves():
 
 def test_a_launch_becomes_a_call_and_its_check_goes():
     text = rewrite_launcher(rewrite(LAUNCHER))
-    assert 'ascend::toolkit::launch<&f_kernel>("f_kernel", 2, (uint32_t)((max(1, n) * 1 * 1)), (void*)(stream), (float*)A, n)' in text
+    assert 'ascend::toolkit::launch<&f_kernel>("f_kernel", 2, (uint32_t)((max(1, n) * 1 * 1)), (uint32_t)(0), (void*)(stream), (float*)A, n)' in text
     assert "TILELANG_CHECK_LAST_ERROR" not in text and "<<<" not in text
 
 

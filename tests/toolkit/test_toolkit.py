@@ -101,6 +101,33 @@ def test_a_kernel_compiled_linked_loaded_and_launched(acl, tmp_path):
     assert torch.equal(y.cpu(), x.cpu() * -3.0)
 
 
+def test_the_memory_check_holds_a_kernel_to_what_its_launch_allocates(acl, tmp_path, monkeypatch):
+    monkeypatch.setenv("ASCEND_SIM_CHECK", "memory")
+    function = acl.function(acl.load(compiled(tmp_path).read_bytes()), "scale")
+    x, y = torch.ones(512).npu(), torch.zeros(512).npu()
+    acl.launch(function, 1, arguments(x, y, 512, 2.0), ub_bytes=2048)
+    acl.launch(function, 1, arguments(x, y, 512, 2.0))      # without a word
+    with pytest.raises(RuntimeError, match=r"destination: UB0 addresses 0x0 to 0x800: the launch allocates 2016 bytes \(in\), which end at 0x7e0 \(32 bytes too far\)"):
+        acl.launch(function, 1, arguments(x, y, 512, 2.0), ub_bytes=2016)
+    with pytest.raises(RuntimeError, match="scale: 262145 bytes of UB; a vector core has 262144"):
+        acl.launch(function, 1, arguments(x, y, 512, 2.0), ub_bytes=262145)
+
+
+def test_a_launcher_says_what_it_allocates(tmp_path, monkeypatch):
+    monkeypatch.setenv("ASCEND_SIM_CHECK", "memory")
+    runtime.attach()
+    library = ctypes.CDLL(str(compiled(tmp_path, LAUNCHER.replace("(n / per_block), 0, stream", "(n / per_block), 1024, stream"), "--shared", name="stub.so")))
+    library.get_last_error.restype = ctypes.c_char_p
+    assert library.init() == 0
+    x = torch.ones(512).npu()
+    y = torch.zeros_like(x)
+    call = [ctypes.c_void_p(x.data_ptr()), ctypes.c_void_p(y.data_ptr()), ctypes.c_int(512)]
+    assert library.call(*call, ctypes.c_int(256), ctypes.c_float(2.0), None) == 0, library.get_last_error()
+    assert y.cpu().eq(2).all()
+    assert library.call(*call, ctypes.c_int(512), ctypes.c_float(2.0), None) != 0
+    assert b"the launch allocates 1024 bytes (in), which end at 0x400 (1024 bytes too far)" in library.get_last_error()
+
+
 def test_the_stub_of_a_host_library_forwards_its_launcher(tmp_path):
     runtime.attach()
     library = ctypes.CDLL(str(compiled(tmp_path, LAUNCHER, "--shared", name="stub.so")))
