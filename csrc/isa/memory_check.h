@@ -97,6 +97,38 @@ enum class Access : uint8_t { plain_load, plain_store, vector_load, store };
         else read[i] = is_other_warp(read[i], mine) ? mine | kSeveral : mine;
     }
 }
+// The same of 4, 8 or 16 bytes, four tags at a time.
+template <int kBytes, bool kIsStore>
+[[gnu::always_inline]] inline void note_simt_words(uint64_t offset, const void* pc) {
+    typedef uint32_t Tags __attribute__((vector_size(16), aligned(4), may_alias));
+    MemoryCheck& m = memory_check;
+    const uint32_t mine = m.simt_tag;
+    auto* written = reinterpret_cast<Tags*>(m.tags->written + offset);
+    auto* read = reinterpret_cast<Tags*>(m.tags->read + offset);
+    const bool has_values = !kIsStore && offset % 4 == 0;
+    Tags met{}, others[kBytes / 4];
+    bool changed = false;
+    for (int i = 0; i < kBytes / 4; ++i) {
+        others[i] = reinterpret_cast<Tags>((read[i] ^ mine) - 1 < kSeveral);
+        met |= reinterpret_cast<Tags>((written[i] ^ mine) - 1 < kSeveral);
+        if constexpr (kIsStore) met |= others[i];
+        if (!has_values) continue;
+        uint32_t now, &before = m.tags->value[offset / 4 + static_cast<uint64_t>(i)];
+        __builtin_memcpy(&now, reinterpret_cast<const void*>(m.ub_begin + offset + static_cast<uint64_t>(4 * i)), 4);
+        changed |= others[i][0] && before != now;
+    }
+    if (met[0] | met[1] | met[2] | met[3] | changed) [[unlikely]] check_race(offset, kBytes, kIsStore, pc);
+    for (int i = 0; i < kBytes / 4; ++i) {
+        if constexpr (kIsStore) written[i] = Tags{} + mine;
+        else read[i] = (others[i] & kSeveral) | mine;
+    }
+    if (has_values) __builtin_memcpy(m.tags->value + offset / 4, reinterpret_cast<const void*>(m.ub_begin + offset), kBytes);
+}
+template <int kBytes, bool kIsStore>
+[[gnu::always_inline]] inline void note_simt_access(uint64_t offset, const void* pc) {
+    if constexpr (kBytes % 4 == 0) note_simt_words<kBytes, kIsStore>(offset, pc);
+    else note_simt_access(offset, kBytes, kIsStore, pc);
+}
 void forget_simt_accesses();
 // What a thread gets of one that did not take part; remembers that undefined data was read there.
 uint64_t undefined_value(const void* pc);
@@ -181,11 +213,11 @@ template <int kBytes, Access kAccess>
     if (is_in_ub<kBytes>(in_ub)) {
         if constexpr (kAccess == Access::plain_store) {
             define_bits(m.defined, in_ub, kBytes);
-            if (m.simt_tag) note_simt_access(in_ub, kBytes, true, pc);
+            if (m.simt_tag) note_simt_access<kBytes, true>(in_ub, pc);
             memory_check.last_store = at, memory_check.last_store_bytes = kBytes;
             return;
         } else if (defined_bits(m.defined, in_ub, kBytes) == (uint64_t{1} << kBytes) - 1) {
-            if (m.simt_tag) note_simt_access(in_ub, kBytes, false, pc);
+            if (m.simt_tag) note_simt_access<kBytes, false>(in_ub, pc);
             return;
         }
     } else {
