@@ -29,6 +29,7 @@ class Kernel:
     """A kernel of compiled text. kernel[blocks](..) launches it on the device and current stream of its tensors, and returns when it is done.
 
     name, cores: as compiled    signature: the C++ parameters, e.g. ("f32*", "i32")    entry: address of void(const uint8_t* args)
+    kernel[blocks](.., ub_bytes=n) says how much of UB it has, for the memory check; stream= chooses another stream.
     Pointers take npu tensors of the element's dtype (pointers to void, char or unsigned char: of any), None, or an address as int.
     """
 
