@@ -112,3 +112,13 @@ def test_an_unchecked_kernel_has_all_of_ub(x):
 def test_an_allocation_that_ub_cannot_hold_is_refused(checked, x, given, error, says):
     with pytest.raises(error, match=f"^vector_store: {re.escape(says)}"):
         checked["vector_store"][1](x, 0, ub_bytes=given)
+
+
+def test_an_array_of_the_text_is_not_in_ub(x):
+    """`__ubuf__` places nothing: such an array is a local variable of the host."""
+    text = """extern "C" __global__ __vector__ void k(__gm__ float* x) {
+    __ubuf__ float rows[64];
+    asc_copy_gm2ub_align(rows, x, 1, 256, 0, 0, false, asc_load_l2_cache_mode{0}, 0, 0);
+}"""
+    with pytest.raises(ascend_sim.LaunchError, match="destination: 0x.* is no address in UB; an array that kernel text declares is a variable of the host, .*ub_base.*     k.cpp:3$"):
+        jit.compile(text)[1](x)
