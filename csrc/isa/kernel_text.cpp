@@ -59,17 +59,33 @@ const void* innermost_of_text() {
     return pc;
 }
 
-// A library's exception met a function that may not throw. The runtime has caught it, and nobody would let go of it.
+// An exception met a function of the text that may not throw: one of ours, which says what is wrong already, or a library's. The runtime
+// has caught it, and nobody would let go of it.
+[[noreturn]] void end_by_exception() {
+    enum { ended, cancelled, thrown } how = thrown;
+    std::string what = "an exception of type " + readable(*abi::__cxa_current_exception_type()) + " left a function that may not throw";
+    const std::exception_ptr error = std::current_exception();
+    abi::__cxa_end_catch();
+    try {
+        std::rethrow_exception(error);
+    } catch (const FiberCancelled&) {
+        how = cancelled;
+    } catch (const LaunchError&) {
+        how = ended;
+    } catch (const std::exception& known) {
+        what += format(": %s; %s", known.what(), kNoExceptions);
+    } catch (...) {
+        what += format("; %s", kNoExceptions);
+    }
+    if (how == thrown) end_kernel("std::terminate", innermost_of_text(), what);
+    forget_simt_launch();
+    running_core->fiber.abandon(how == ended ? error : nullptr);
+}
+
 std::terminate_handler previous_terminate;
 [[noreturn]] void terminated() {
-    if (in_kernel()) {
-        std::string what = "called by a library";
-        if (const std::type_info* type = abi::__cxa_current_exception_type()) {
-            what = "an exception of type " + readable(*type) + " left a function that may not throw; " + kNoExceptions;
-            abi::__cxa_end_catch();
-        }
-        end_kernel("std::terminate", innermost_of_text(), what);
-    }
+    if (in_kernel() && abi::__cxa_current_exception_type()) end_by_exception();
+    if (in_kernel()) end_kernel("std::terminate", innermost_of_text(), "called by a library");
     if (previous_terminate) previous_terminate();
     std::abort();
 }

@@ -298,6 +298,18 @@ VECTOR(cube_instruction) {
     twice(x, y, {});
 }
 
+void notifies(int broken) noexcept { asc_sync_notify(broken ? PIPE_M : PIPE_MTE2, PIPE_V, 3); }  // @notify_nothing
+VECTOR(instruction_where_nothing_may_be_thrown) {
+    twice(x, y, {});
+    notifies(broken);
+    asc_sync_wait(PIPE_MTE2, PIPE_V, 3);
+}
+void waits(int broken) noexcept { asc_sync_wait(PIPE_V, PIPE_S, broken ? 5 : 4); }  // @wait_for_nothing
+VECTOR(wait_where_nothing_may_be_thrown) {
+    twice(x, y, {});
+    asc_sync_notify(PIPE_V, PIPE_S, 4);
+    waits(broken);
+}
 VECTOR(pipe_of_the_cube) {
     if (broken) asc_sync_notify(PIPE_MTE1, PIPE_MTE2, 0);  // @wrong_pipe
     twice(x, y, {});

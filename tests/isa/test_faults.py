@@ -81,6 +81,8 @@ FAULTS = {
     "scales_undefined": ("mmad_mx", f"{AIC} M: asc_mmad_mx: left scales: L0A_MX address 0x0 holds undefined data"),
     # the wrong core, and what ends any program
     "cube_instruction": ("wrong_core", f"{AIV} M: asc_mmad: only the cube core .AIC. has this instruction"),
+    "instruction_where_nothing_may_be_thrown": ("notify_nothing", f"{AIV} M: asc_sync_notify: this core has no pipe M"),
+    "wait_where_nothing_may_be_thrown": ("wait_for_nothing", STUCK, f"{AIV_WAITS}  S  asc_sync_wait waits for flag V->S id 5: never set"),
     "pipe_of_the_cube": ("wrong_pipe", f"{AIV} MTE1: asc_sync_notify: this core has no pipe MTE1"),
     "assertion": ("assert", f"{AIV} S: assert: assertion failed: !broken"),
     "division_by_zero": ("division", f"{AIV} S: scalar code: integer division by zero"),
@@ -99,7 +101,7 @@ FAULTS = {
     "trap_instruction": ("trap", f"{AIV} S: scalar code: a trap instruction: __builtin_trap"),
     "trap_of_a_thread": ("simt_trap", f"{AIV} V: SIMT code: thread .5, 0, 0.: a trap instruction: __builtin_trap"),
     "no_such_element": ("element", f"{AIV} S: throw: std::out_of_range: vector::_M_range_check: __n .which is 7.*; the chip has no exceptions"),
-    "library_throws_where_nothing_may_be": ("locale", f"{AIV} S: std::terminate: an exception of type std::runtime_error left a function that may not throw"),
+    "library_throws_where_nothing_may_be": ("locale", f"{AIV} S: std::terminate: an exception of type std::runtime_error left a function that may not throw: locale::facet.*; the chip has no exceptions"),
     "pure_virtual": ("virtual", f"{AIV} S: virtual call: a pure virtual function was called"),
     "stack_overflow": ("recursion", f"{AIV} S: scalar load or store: local variables need more than the 512 KiB"),
     "never_ends": ("endless", f"{AIV} V: asc_sync_pipe: still running after 1 s, the limit set by DG_JIT_LAUNCH_TIMEOUT"),
