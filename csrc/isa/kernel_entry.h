@@ -43,6 +43,7 @@ template <auto kKernel>
 void kernel_entry(const uint8_t* args) {
     ASC_CHECKED(begin_memory_check();)
     call_with(kKernel, args);
+    ASC_CHECKED(if (memory_check.pending_bytes) settle_pending_store();)
 }
 
 // What a parameter of a kernel is called: "bool", "i32", "u8", "f32", "bf16", ..; "f32*" for a pointer, "void*" for one without

@@ -30,8 +30,8 @@ bool is_undefined_nan(const uint8_t* at, int element_bytes, bool is_float) {
     if (element_bytes == 2) {
         uint16_t bits;
         std::memcpy(&bits, at, 2);
-        const uint16_t magnitude = bits & 0x7fff;
-        return magnitude == kUndefined || (is_float && magnitude > 0x7f80) || magnitude == 0x7fc0;  // a NaN that bf16 makes of one
+        // bf16 and f16 make 0x7fc0 and 0x7e00 of a NaN. Not their negatives: -27, -64 and -512 are common as integers.
+        return bits == kUndefined || bits == 0x7fc0 || bits == 0x7e00 || (is_float && (bits & 0x7fff) > 0x7f80);
     }
     if (element_bytes == 4) {
         uint32_t bits;

@@ -206,6 +206,32 @@ COPIES(copies_of_words, Bytes<4>)
 COPIES(copies_of_two_words, Bytes<8>)
 COPIES(copies_of_large_structures, Bytes<32>)
 
+// f16 makes another NaN of what nobody wrote.
+__simt_callee__ void doubled(__ubuf__ half* h, __ubuf__ half* to) { *to = *h + *h; }  // @f16
+SIMT(f16_of_nothing, out[t] = 2 * in[t]; asc_syncthreads(); if (broken) doubled(reinterpret_cast<__ubuf__ half*>(in) + 128 + t, reinterpret_cast<__ubuf__ half*>(out) + t);)
+
+// Integers that look like negatives of those NaNs.
+__simt_vf__ void negative_integers(__ubuf__ int16_t* never, __ubuf__ int16_t* out) {
+    const int t = threadIdx.x;
+    out[256 + t] = static_cast<int16_t>(never[t] + 1);
+    for (int i = t; i < 128; i += 64) out[i] = static_cast<int16_t>(i % 3 == 0 ? -27 : i % 3 == 1 ? -64 : -512);
+}
+VECTOR(integers_of_16_bits) {
+    load(x);
+    asc_vf_call<negative_integers>(cce::dim3(64), ub<int16_t>(kNever), ub<int16_t>(kOut));
+    store(y);
+    twice(ub(kIn), ub(kOut));
+    store(y);
+}
+
+// The last thing a kernel does.
+VECTOR(last_store_of_nothing) {
+    load(x);
+    twice(ub(kIn), ub(kOut));
+    store(y);
+    if (broken) reinterpret_cast<__gm__ int32_t*>(y)[5] = reinterpret_cast<__ubuf__ int32_t*>(ub(kNever))[5];  // @last_store
+}
+
 // ---- between cores ----
 extern "C" __global__ __mix__(1, 2) void transfer_to_l1_of_nothing(__gm__ float* x, __gm__ float* y, int broken) {
     if ASC_IS_AIV {

@@ -140,6 +140,18 @@ def grid_barrier():
 
 
 @tilelang.jit(target="ascend")
+def early_end():
+    @T.prim_func
+    def early_end(A: T.Tensor((N,), "float32"), C: T.Tensor((N,), "int32")):
+        with T.Kernel(1), T.SimtVF(threads=32):
+            for i in T.serial(N):
+                if A[i] > 1:
+                    C[0] = i
+                    T.loop_break()
+    return early_end
+
+
+@tilelang.jit(target="ascend")
 def unnamed_mask():
     @T.prim_func
     def unnamed_mask(C: T.Tensor((N,), "float32")):

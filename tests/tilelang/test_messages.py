@@ -56,6 +56,7 @@ def test_a_row_too_many_in_ub_is_reported(broken, monkeypatch):
     *(("gemm", ("float16", *transposed), "only supports trans_A=False, trans_B=True") for transposed in ((False, False), (True, False), (True, True))),
     ("gemm", ("float8_e5m2", False, True), "Unsupported dtype for Ascend GEMM: float8_e5m2"),
     ("grid_barrier", (), "Unresolved call .*tl.sync_grid"),
+    ("early_end", (), "exactly one Ascend hardware pipe"),
     ("unnamed_mask", (), "Unresolved call .*tl.simd.pset"),
     ("narrow", (), "cannot convert vector type int8x"),
     ("atomic", ("float16",), "Unresolved call .*tl.atomic_addx2"),
