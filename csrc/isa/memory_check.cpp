@@ -262,7 +262,9 @@ void check_access(const char* name, const void* address, uint64_t bytes, Access 
         if (offset < 0 || static_cast<uint64_t>(offset) + bytes > kUbBytes)
             fault(core, name, access, pc, format("%s address %s0x%llx, %llu bytes: the memory has addresses 0x0 to 0x%x", ub.name(), offset < 0 ? "-" : "",
                                                  hex(static_cast<uint64_t>(offset < 0 ? -offset : offset)), hex(bytes), kUbBytes));
-        if (static_cast<uint64_t>(offset) + bytes > m.ub_bytes)
+        // A register may be longer than the rest of a buffer. Whole ones are loaded: what lies behind is undefined, like a short row's rest.
+        const uint64_t end = access == Access::vector_load && static_cast<uint64_t>(offset) < m.ub_bytes ? kUbBytes : m.ub_bytes;
+        if (static_cast<uint64_t>(offset) + bytes > end)
             fault(core, name, access, pc, beyond_allocation(ub, offset, static_cast<int64_t>(bytes)));
         const auto first = static_cast<uint32_t>(offset), count = static_cast<uint32_t>(bytes);
         if (access == Access::store || access == Access::plain_store) ub.valid.set(first, count);
