@@ -5,7 +5,7 @@
 #   demo    a real model's layers on the emulated chip        examples/demo.py
 #   test    the default test suite                            PYTEST_ARGS=... adds arguments
 #   check   lint and the quick tests
-#   test-tilelang   TileLang programs and the tile-kernels wheel, then both under ASCEND_SIM_CHECK=memory; 15 minutes on two cores at first,
+#   test-tilelang   TileLang programs and the tile-kernels wheel, then both under ASCEND_SIM_CHECK=memory; 12 to 18 minutes on two cores at first,
 #                   its caches stay in build/tilelang-cache     TILELANG_JOBS=... pytest processes (as many as cores)
 #   test-clients    unmodified transformers computes FP8 layers and a small DeepSeek-V3 by deep_gemm
 #   test-aarch64    the instruction set compiled for the other processor, under qemu: needs aarch64-linux-gnu-g++ and qemu-aarch64

@@ -8,6 +8,8 @@ from collections.abc import Callable
 
 import torch
 
+from ascend_sim.arguments import whole
+
 _INTEGERS = {f"{sign}{bits}": (f"{'' if sign == 'i' else 'u'}int{bits}", code, bits)
              for bits, codes in ((8, "bB"), (16, "hH"), (32, "iI"), (64, "qQ")) for sign, code in zip("iu", codes, strict=True)}
 _FLOATS = {"f32": "f", "f64": "d", "f16": "e"}
@@ -46,36 +48,16 @@ class Kernel:
         return f"<kernel {self.name}({', '.join(self.signature)}) for {self.cores} cores>"
 
     def __getitem__(self, blocks: int) -> Callable[..., None]:
-        try:
-            number = None if isinstance(blocks, bool) else operator.index(blocks)
-        except TypeError:
-            number = None
-        if number is None:
-            raise TypeError(f"{self.name}: blocks is {blocks!r}; expected a whole number: kernel[blocks](arguments).")
-        if not 1 <= number < 2**31:
-            raise ValueError(f"{self.name}: {number} blocks; expected 1 to {2**31 - 1}.")
+        number = whole(self.name, "blocks", blocks, 1, 2**31 - 1)
 
         def run(*arguments, stream=None, ub_bytes=None) -> None:
             """stream: a torch.npu.Stream; None is the current one.
             ub_bytes: of each vector core's UB, from its beginning, that the kernel may use, 1 to 262144; the memory check reports accesses beyond
             them. None: all of it.
             """
-            self._launch(number, arguments, stream, self._ub_bytes(ub_bytes))
+            given = 0 if ub_bytes is None else whole(self.name, "ub_bytes", ub_bytes, 1, _UB_BYTES)
+            self._launch(number, arguments, stream, given)
         return run
-
-    def _ub_bytes(self, given) -> int:
-        """0 for None."""
-        if given is None:
-            return 0
-        try:
-            number = None if isinstance(given, bool) else operator.index(given)
-        except TypeError:
-            number = None
-        if number is None:
-            raise TypeError(f"{self.name}: ub_bytes is {given!r}; expected a whole number of bytes, or None for all of UB.")
-        if not 1 <= number <= _UB_BYTES:
-            raise ValueError(f"{self.name}: ub_bytes is {number}; expected 1 to {_UB_BYTES}, or None for all of UB.")
-        return number
 
     def _launch(self, blocks: int, arguments: tuple, stream, ub_bytes: int) -> None:
         from ascend_sim import _C

@@ -178,7 +178,6 @@ struct PutOff {
     virtual ~PutOff() = default;
 };
 
-// One AI core: a cube core, two vector cores, their memories.
 // What the cube multiplied last that was undefined: for the message of who meets the result.
 struct UndefinedFactor {
     const char* what = nullptr;  // null: nothing since the block began
@@ -187,6 +186,7 @@ struct UndefinedFactor {
     uint16_t op = 0;
 };
 
+// One AI core: a cube core, two vector cores, their memories.
 class AiCore {
 public:
     AiCore();

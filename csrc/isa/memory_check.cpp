@@ -25,7 +25,6 @@ __thread MemoryCheck memory_check __attribute__((tls_model("initial-exec"), visi
 
 namespace {
 
-
 bool is_undefined_nan(const uint8_t* at, int element_bytes, bool is_float) {
     if (element_bytes == 2) {
         uint16_t bits;

@@ -111,7 +111,7 @@ def test_an_unchecked_kernel_has_all_of_ub(x):
 
 
 @pytest.mark.parametrize("given, error, says", [
-    (0, ValueError, "ub_bytes is 0; expected 1 to 262144, or None"), (262145, ValueError, "ub_bytes is 262145"), (-1, ValueError, "ub_bytes is -1"),
+    (0, ValueError, "ub_bytes is 0; expected a whole number from 1 to 262144"), (262145, ValueError, "ub_bytes is 262145"), (-1, ValueError, "ub_bytes is -1"),
     (True, TypeError, "ub_bytes is True; expected a whole number"), (1.5, TypeError, "ub_bytes is 1.5"), ("1", TypeError, "ub_bytes is '1'"),
 ])
 def test_an_allocation_that_ub_cannot_hold_is_refused(checked, x, given, error, says):

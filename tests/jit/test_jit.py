@@ -133,8 +133,8 @@ def test_refuses_arguments_before_anything_runs(kernels, change, error, message)
 def test_refuses_a_wrong_count_and_a_wrong_grid(kernels):
     with pytest.raises(TypeError, match=re.escape("scale: 1 arguments; it has 4 parameters: (f32*, f32*, i32, f32).")):
         kernels["scale"][1](torch.ones(1).npu())
-    for blocks in (0, -1, 2**31, 10**400):
-        with pytest.raises(ValueError, match=f"scale: {blocks} blocks; expected 1 to 2147483647"):
+    for blocks, shown in ((0, "0"), (-1, "-1"), (2**31, "2147483648"), (10**400, "a whole number of 1329 bits")):
+        with pytest.raises(ValueError, match=re.escape(f"scale: blocks is {shown}; expected a whole number of at least 1, below 2^31.")):
             kernels["scale"][blocks]
     for blocks in (1.0, True, None, "4", (4,), torch.nan):
         with pytest.raises(TypeError, match=re.escape(f"scale: blocks is {blocks!r}; expected a whole number")):
