@@ -2,7 +2,8 @@
 """The unmodified tile-kernels 2.1.0 wheel, through its public functions, on the emulated chip.
 
 Its `torch` module is the reference that its authors compare with; criteria are theirs. Cases are few, because each setting is a
-kernel that TileLang lowers for seconds. A family that the wheel has and no test here calls is found by test_families.py.
+kernel that TileLang lowers for 2 to 40 seconds: always tested is each branch of a family, and of its authors' grid of sizes the ends and an odd one;
+the rest of that grid is marked slow. A family that the wheel has and no test here calls is found by test_families.py.
 """
 
 import importlib.util

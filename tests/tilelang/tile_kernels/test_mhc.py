@@ -4,6 +4,7 @@
 import pytest
 import torch
 from ascend_sim import config
+from support.grid import slow
 
 pytestmark = pytest.mark.tilelang
 
@@ -26,7 +27,7 @@ def gradients(function, inputs, *out_grads):
     return torch.autograd.grad(outputs, inputs, [g.cpu().double().view(o.shape) for g, o in zip(out_grads, outputs)])
 
 
-@pytest.mark.parametrize("streams, hidden", [(4, 2560), (2, 1280), (8, 7168)])
+@pytest.mark.parametrize("streams, hidden", [(4, 2560), slow(2, 1280), (8, 7168)])
 def test_expand(tk, equal, streams, hidden):
     x, o = torch.randn(N, hidden).bfloat16().npu(), unwritten(N, streams, hidden, dtype=torch.bfloat16)
     tk.mhc.expand_to_mhc_fwd(x, o)
@@ -110,7 +111,7 @@ def test_pre_split_mixes(tk):
         close(got, want, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("hidden", [1280, 2560, 7680])
+@pytest.mark.parametrize("hidden", [1280, slow(2560), 7680])
 def test_pre_apply_mix(tk, hidden):
     """Of 7680 columns a core takes a part at a time."""
     x, mix = torch.randn(N, M, hidden).bfloat16().npu(), torch.rand(N, M).npu()
@@ -195,7 +196,7 @@ def test_pre_big_fuse_is_the_composition(tk, equal, tokens, hidden):
     equal(layer_input, want_input)
 
 
-@pytest.mark.parametrize("layers, posts, hidden", [(1, 1, 2560), (3, 2, 4096), (3, 3, 7168), (10, 9, 8192), (10, 10, 2560)])
+@pytest.mark.parametrize("layers, posts, hidden", [(1, 1, 2560), (3, 2, 4096), slow(3, 3, 7168), slow(10, 9, 8192), (10, 10, 2560)])
 def test_multilayer_recompute_is_the_composition(tk, equal, layers, posts, hidden):
     residual = torch.randn(1, N, M, hidden).bfloat16().npu()
     pre = [torch.rand(1, N, M, 1).npu() for _ in range(layers)]
