@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <exception>
 #include <iterator>
@@ -22,6 +23,7 @@
 #include "chip/address.h"
 #include "chip/core.h"
 #include "chip/device.h"
+#include "chip/division.h"
 #include "chip/launch.h"
 #include "chip/sanitizer.h"
 #include "chip/source_line.h"
@@ -33,6 +35,7 @@ namespace {
 struct Trap {
     int signal;
     uint64_t address, pc;
+    uint64_t kernel_page;      // of 4096 bytes, where a kernel's code is: whose code is where takes long to find out
     Frames* stack;             // not in here: thread-local memory is scarce
     volatile bool is_walking;  // the stack: one that the kernel has destroyed may trap again
     bool is_call;  // of an address where no code is; pc is the caller's then, or 0
@@ -48,6 +51,7 @@ constexpr uint64_t kUnknownAddress = ~uint64_t{0};  // the processor does not sa
 constexpr uint64_t kOnChipOffsets = 1u << 20;  // pointers into L1 and L0 are offsets; the host maps nothing down there
 
 TrapContext simt_context;
+std::atomic<bool> division_ends_threads{false};
 
 enum class Where { elsewhere, ub0, ub1, on_chip_offset, global_memory, stack_guard, thread_stack_guard };
 
@@ -168,6 +172,11 @@ void handle(int signal, siginfo_t* info, void* context) {
     const bool is_call = (signal == SIGSEGV || signal == SIGBUS) && info->si_code > 0 && address == pc;
     const bool is_kernel = core && (core->fiber.owns(stack) || (simt_context.owns_stack && simt_context.owns_stack(stack))) &&
                            (signal == SIGFPE || is_call || (!is_time && where_is(*core, address) != Where::elsewhere) || is_kernel_code(pc));
+    if (signal == SIGFPE && is_kernel && !division_ends_threads && simt_context.in_thread && simt_context.in_thread() &&
+        (pc / 4096 == trap.kernel_page || is_kernel_code(pc))) {
+        trap.kernel_page = pc / 4096;
+        if (divide_without_trap(*machine)) return;
+    }
     if (is_kernel || trap.is_walking) {
         if (!trap.is_walking) {
             trap.signal = signal;
@@ -270,6 +279,8 @@ Ticks::Ticks() {
 }
 
 Ticks::~Ticks() { own_timer().set({}); }
+
+void set_division_check(bool on) { division_ends_threads = on; }
 
 void set_trap_context(const TrapContext& given) { simt_context = given; }
 

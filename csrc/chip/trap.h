@@ -10,11 +10,12 @@
 namespace ascend {
 
 // What else than its fiber's stack a kernel runs on, of the calling host thread: csrc/isa says so for SIMT threads.
-// owns_stack, is_guard: asked in the signal handler, so they call nothing. thread_name: "thread (3, 0, 0)", or empty.
-// forget: called when a trap has ended the kernel.
+// owns_stack, is_guard, in_thread (does one of them run?): asked in the signal handler, so they call nothing.
+// thread_name: "thread (3, 0, 0)", or empty. forget: called when a trap has ended the kernel.
 struct TrapContext {
     bool (*owns_stack)(const void* sp) = nullptr;
     bool (*is_guard)(const void* address) = nullptr;
+    bool (*in_thread)() = nullptr;
     std::string (*thread_name)() = nullptr;
     void (*forget)() = nullptr;
     size_t stack_kib = 0;
@@ -32,6 +33,9 @@ bool is_kernel_code(uint64_t pc);
 // run. Traps from anywhere else go to the handler that was there before. Called by every launch: Python's faulthandler,
 // when enabled later, puts itself in front.
 void install_traps();
+// ASCEND_SIM_CHECK=division. Without it SIMT threads of kernels given as text divide integers by zero without an error: those that
+// have nothing to do often compute on, and what they compute goes nowhere.
+void set_division_check(bool);
 // Gives the calling host thread a stack for the handler: a fiber whose stack is full has none left.
 void prepare_thread_for_traps();
 

@@ -327,7 +327,9 @@ void stack_main(void*) {
 bool owns_stack(const void* sp) { return scheduler && simt.is_running && scheduler->stacks.owns(sp); }
 bool is_stack_guard(const void* p) { return scheduler && simt.is_running && scheduler->stacks.is_guard(p); }
 
-const bool hooked = (set_trap_context({owns_stack, is_stack_guard, simt_thread_name, forget_simt_launch, kStackBytes / 1024}), true);
+bool in_thread() { return simt.is_running; }
+
+const bool hooked = (set_trap_context({owns_stack, is_stack_guard, in_thread, simt_thread_name, forget_simt_launch, kStackBytes / 1024}), true);
 
 const uint16_t op_simt = register_op("asc_vf_call", [](Core&, const Record&) {});
 

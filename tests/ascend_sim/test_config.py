@@ -2,6 +2,7 @@
 """Does each environment variable accept what docs/env.md says, and refuse the rest by naming it?"""
 
 import os
+import platform
 import re
 import subprocess
 import sys
@@ -33,6 +34,7 @@ def test_defaults():
     ("ASCEND_SIM_HBM_GB", "0.5", config.hbm_bytes, 2**29),
     ("ASCEND_SIM_THREADS", "7", config.threads, 7),
     ("ASCEND_SIM_CHECK", "memory", config.checks, config.Checks(memory=True)),
+    *([("ASCEND_SIM_CHECK", "division, memory", config.checks, config.Checks(memory=True, division=True))] if platform.machine() == "x86_64" else []),
     ("ASCEND_SIM_SHIMS", "torch_npu, cuda", config.shims, ("torch_npu", "cuda")),
     ("ASCEND_RT_VISIBLE_DEVICES", "6,0-2", config.devices, (6, 0, 1, 2)),
     ("DG_JIT_LAUNCH_TIMEOUT", "0", config.launch_timeout_s, 0),
@@ -64,7 +66,7 @@ def test_accepts(monkeypatch, name, text, read, expected):
     ("ASCEND_SIM_DEVICES", "128", "outside 1..127"),
     ("ASCEND_SIM_THREADS", "two", "not a whole number"),
     ("ASCEND_SIM_HOST_ISA", "sse", "portable, avx2, avx512, amx, neon"),
-    ("ASCEND_SIM_CHECK", "races", "there is no check 'races'); accepted: none or memory"),
+    ("ASCEND_SIM_CHECK", "races", "there is no check 'races'); accepted: none, or a list of memory, division"),
     ("ASCEND_SIM_CHECK", "memory, schedule:3", "there is no check 'schedule:3'"),
     ("ASCEND_SIM_TRACE", "/nowhere/at/all", "not a folder"),
     ("ASCEND_SIM_SHIMS", "torch_npu,npu", "unknown: 'npu'"),

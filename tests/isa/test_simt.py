@@ -474,8 +474,10 @@ FAULTS = {
 
 @pytest.mark.parametrize("index, where", FAULTS)
 @pytest.mark.parametrize("threads", [38, 1024])
-def test_a_fault_names_thread_and_line_and_the_device_goes_on(host_kernels, index, where, threads):
+def test_a_fault_names_thread_and_line_and_the_device_goes_on(host_kernels, index, where, threads, request):
     line, says = FAULTS[index, where]
+    _C.set_division_check(True)
+    request.addfinalizer(lambda: _C.set_division_check(False))
     gm = torch.zeros(64, dtype=torch.int32).npu()
     with pytest.raises(ascend_sim.LaunchError) as caught:
         host_kernels["faults"][1](gm, index, where, 37, threads)

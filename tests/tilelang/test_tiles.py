@@ -45,6 +45,13 @@ def test_a_transposed_16_bit_matrix(tiles):
     assert torch.equal(tiles.transposed(97, 130, "bfloat16")(x.npu()).cpu(), x.T)
 
 
+def test_threads_behind_the_end_may_divide_by_zero(tiles):
+    n = 200
+    a, b = torch.randint(-1000, 1000, (n,), dtype=torch.int32), torch.randint(1, 30, (n,), dtype=torch.int32)
+    want = torch.div(a, b, rounding_mode="trunc") + torch.fmod(a, b)
+    assert torch.equal(tiles.quotients(n)(a.npu(), b.npu()).cpu(), want)
+
+
 def test_paged_attention_with_a_window(tiles, unwritten):
     batch, heads, group, dim, page, most, window, pages = 3, 2, 6, 64, 32, 5, 70, 20
     lengths = torch.tensor([1, 97, 160], dtype=torch.int32)
