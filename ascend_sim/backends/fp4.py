@@ -35,6 +35,6 @@ def unpack(data: torch.Tensor) -> torch.Tensor:
 
 
 def _unpack_rows(data: torch.Tensor) -> torch.Tensor:
-    pairs = data.to(torch.int64)
-    codes = torch.stack((pairs & 0xF, pairs >> 4 & 0xF), dim=-1).flatten(-2)
-    return torch.tensor(VALUES + tuple(-value for value in VALUES), dtype=torch.float64, device=data.device)[codes]
+    of_code = torch.tensor(VALUES + tuple(-value for value in VALUES), dtype=torch.float64, device=data.device)
+    of_byte = torch.stack((of_code.repeat(16), of_code.repeat_interleave(16)), dim=-1)
+    return torch.nn.functional.embedding(data.view(torch.uint8).to(torch.int32), of_byte).flatten(-2)

@@ -30,7 +30,7 @@ from support.compare import assert_same_bytes
 from support.gemm import assert_gemm
 
 PAIRS = [("fp8", "fp4"), ("fp4", "fp4")]        # FP4 x FP8, which only CUDA has: test_dialects.py
-both_pairs = pytest.mark.parametrize("pair", PAIRS, ids="x".join)
+both_pairs = pytest.mark.parametrize("pair", PAIRS, ids="x".join, scope="class")     # so that neighbouring tests share their operands (cases.py)
 
 
 def even(pair, majors, m, n, k):

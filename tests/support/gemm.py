@@ -119,10 +119,8 @@ def _sum_error(x: np.ndarray, y: np.ndarray, exact: np.ndarray) -> np.ndarray:
 
 def _granule(values: np.ndarray) -> float:
     """The largest power of two that every value is a multiple of."""
-    bits = values.view(np.uint32)[values != 0]
-    if not bits.size:
-        return 1.0
-    exponent = (bits >> 23 & 255).astype(np.int32)
-    mantissa = (bits & 0x7FFFFF | np.where(exponent > 0, 0x800000, 0).astype(np.uint32)).astype(np.int64)
-    lowest = np.frexp((mantissa & -mantissa).astype(np.float64))[1] - 1
-    return float(np.ldexp(1.0, int((lowest + np.maximum(exponent, 1) - 150).min())))
+    bits = values.view(np.uint32) & 0x7FFFFFFF
+    rest = bits & (bits - 1)                        # without its lowest one: of a power of two, which has none in its mantissa, all of it is
+    rest[(bits & 0x7FFFFF) == 0] = 0
+    lowest = bits.view(np.float32) - rest.view(np.float32)
+    return float(lowest.min(where=lowest > 0, initial=np.inf)) if bits.any() else 1.0
