@@ -2,6 +2,7 @@
 """The vector instructions compiled for each level this host can run."""
 
 import functools
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -14,11 +15,22 @@ SOURCES = [Path(__file__).with_name("simd_harness.cpp"), CSRC / "isa" / "vf.cpp"
 
 
 @functools.cache
+def host_harnesses():
+    """Being compiled: nothing that the tests compile takes longer."""
+    return ThreadPoolExecutor(1).submit(build_levels, "simd_harness", SOURCES)
+
+
+def pytest_collection_finish(session):
+    """Begins with it while the first tests run."""
+    if not session.config.option.collectonly and any("simd" in getattr(item, "fixturenames", ()) for item in session.items):
+        host_harnesses()
+
+
+@functools.cache
 def harness(level):
     if level == aarch64.LEVEL:
         return EmulatedSimd(aarch64.machine(), aarch64.build("simd_harness", SOURCES))
-    if level == LEVELS[0]:
-        build_levels("simd_harness", SOURCES)
+    host_harnesses().result()
     return Simd(build("simd_harness", SOURCES, level), level)
 
 
