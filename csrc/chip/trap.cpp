@@ -133,7 +133,8 @@ bool is_code(uint64_t pc) {
             core.fail(simt ? "SIMT code" : "scalar code", simt ? Pipe::V : Pipe::S, pc, where + core.ai.launch->reason_to_end(), what.stack);
         if (what.signal == SIGFPE)
             core.fail(simt ? "SIMT code" : "scalar code", simt ? Pipe::V : Pipe::S, pc,
-                      where + "integer division by zero, or of the most negative integer by -1, whose quotient has no representation", what.stack);
+                      where + "integer division by zero, or of the most negative integer by -1, whose quotient has no representation" +
+                          (division_ends_threads && simt ? " (an error because of ASCEND_SIM_CHECK=division)" : ""), what.stack);
         if (what.signal == SIGILL || what.signal == SIGTRAP)
             core.fail(simt ? "SIMT code" : "scalar code", simt ? Pipe::V : Pipe::S, pc,
                       where + "a trap instruction: __builtin_trap, or code that the compiler knows to be wrong, as the use of a null pointer", what.stack);
