@@ -107,7 +107,8 @@ struct asc_fill_value_config {
     uint64_t repeat = 1, blk_num = 0, dst_gap = 0;
 };
 
-// 16-bit floats: arithmetic happens in float, assignment rounds to nearest even.
+// Floats of 16 and 8 bits convert to float, and back rounding to nearest even. Each operation on two half or two bfloat16_t rounds, as where
+// TileLang joins neighbours and stores what lies between: what a program computes does not depend on that. Mixed with float they are float.
 struct half {
     uint16_t bits;
     half() = default;
@@ -164,6 +165,18 @@ template <asc_wrapped_float T, typename U>
 constexpr T& operator*=(T& a, U b) { return a = T(float(a) * float(b)); }
 template <asc_wrapped_float T, typename U>
 constexpr T& operator/=(T& a, U b) { return a = T(float(a) / float(b)); }
+template <typename T>
+concept asc_half_float = std::is_same_v<T, half> || std::is_same_v<T, bfloat16_t>;
+template <asc_half_float T>
+constexpr T operator+(T a, T b) { return T(float(a) + float(b)); }
+template <asc_half_float T>
+constexpr T operator-(T a, T b) { return T(float(a) - float(b)); }
+template <asc_half_float T>
+constexpr T operator*(T a, T b) { return T(float(a) * float(b)); }
+template <asc_half_float T>
+constexpr T operator/(T a, T b) { return T(float(a) / float(b)); }
+template <asc_half_float T>
+constexpr T operator-(T a) { return T(-float(a)); }
 
 // Scalar min and max of mixed types: result of the common arithmetic type, or of the operands' own.
 template <typename A, typename B>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which type and value do the scalar min and max of mixed types give, and what does a block know of itself?
+"""Which type and value do the scalar min and max of mixed types give, where do expressions of 16-bit floats round, and what does a block know of itself?
 
 The oracle is C++'s rule of common types, by numpy: generated programs write thousands of these.
 """
@@ -54,3 +54,34 @@ def test_extremes_of_mixed_types_compare_in_the_common_one(kernel, pair):
     with np.errstate(all="ignore"):
         x, y = (v.astype(common).astype(got.dtype) for v in (a, b))
     np.testing.assert_array_equal(got, np.stack([np.maximum(x, y), np.minimum(x, y)], 1))
+
+
+EXPRESSIONS = """
+#include "c_api/asc_simd.h"
+template <class T>
+void expressions(__gm__ T* a, __gm__ T* b, __gm__ T* out, int n) {
+    for (int i = 0; i < n; ++i) {
+        const T x = a[i], y = b[i];
+        out[5 * i] = x * y + x;
+        out[5 * i + 1] = (x - y) * y;
+        out[5 * i + 2] = x / y - y;
+        out[5 * i + 3] = -x * y - -y;
+        out[5 * i + 4] = float(x) * y + x;  // mixed: rounds where it is stored
+    }
+}
+extern "C" __global__ __vector__ void of_half(__gm__ half* a, __gm__ half* b, __gm__ half* out, int n) { expressions(a, b, out, n); }
+extern "C" __global__ __vector__ void of_bfloat16(__gm__ bfloat16_t* a, __gm__ bfloat16_t* b, __gm__ bfloat16_t* out, int n) { expressions(a, b, out, n); }
+"""
+
+
+@pytest.mark.parametrize("name", ["half", "bfloat16"])
+def test_each_operation_on_16_bit_floats_rounds(name):
+    """The same whether TileLang writes one expression or, for neighbours, a statement for each operation. The oracle is torch on the CPU, which rounds each."""
+    kernel, dtype = jit.compile_all(EXPRESSIONS, {"of_half": "vector", "of_bfloat16": "vector"})[f"of_{name}"], getattr(torch, name)
+    torch.manual_seed(0)
+    x, y = (torch.randn(2, 4000) * torch.tensor([[30.0], [3.0]])).to(dtype)
+    out = torch.zeros(4000, 5, dtype=dtype).npu()
+    kernel[1](x.npu(), y.npu(), out, len(x))
+    want = torch.stack([x * y + x, (x - y) * y, x / y - y, -x * y + y, (x.float() * y.float() + x.float()).to(dtype)], 1)
+    assert torch.equal(out.cpu(), want)
+    assert not torch.equal(want[:, 0], want[:, 4])

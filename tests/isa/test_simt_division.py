@@ -90,6 +90,36 @@ def test_a_hundred_thousand_of_them_are_no_trouble(kernels):
     assert not quotient.any() and torch.equal(remainder.cpu(), torch.arange(n, dtype=torch.int32).repeat_interleave(n).view(n, n))
 
 
+KNOWN_ZERO = r"""
+#include "simt_api/asc_simt.h"
+__simt_vf__ void divide(__gm__ const int32_t* a, __gm__ const int32_t* b, __gm__ int32_t* quotient, __gm__ int32_t* remainder, int n) {
+    int32_t x, y;
+    if ((int32_t)threadIdx.x < n) { x = a[(int32_t)threadIdx.x]; } else { x = 0; }
+    if ((int32_t)threadIdx.x < n) { y = b[(int32_t)threadIdx.x]; } else { y = 0; }
+    quotient[(int32_t)threadIdx.x] = x / y;
+    remainder[(int32_t)threadIdx.x] = (x + 5) % y;
+}
+extern "C" __global__ __vector__ void known_zero(__gm__ const int32_t* a, __gm__ const int32_t* b, __gm__ int32_t* q, __gm__ int32_t* r, int n) {
+    asc_vf_call<divide>(cce::dim3(64), a, b, q, r, n);
+}
+"""
+
+
+def test_a_divisor_that_the_compiler_knows_to_be_zero_on_one_path(request):
+    """As TileLang writes a load beyond a tensor's end: compilers may take the division for a mistake and end that path with a trap."""
+    kernel, n = jit.compile(KNOWN_ZERO, "known_zero", cores="vector"), 37
+    a, b = torch.arange(100, 100 + n, dtype=torch.int32), torch.arange(1, 1 + n, dtype=torch.int32)
+    quotient, remainder = (torch.full((64,), -9, dtype=torch.int32).npu() for _ in range(2))
+    kernel[1](a.npu(), b.npu(), quotient, remainder, n)
+    assert quotient.tolist() == (a // b).tolist() + [0] * (64 - n)
+    assert remainder.tolist() == ((a + 5) % b).tolist() + [5] * (64 - n)
+    if platform.machine() == "x86_64":
+        _C.set_division_check(True)
+        request.addfinalizer(lambda: _C.set_division_check(False))
+        with pytest.raises(ascend_sim.LaunchError, match=r"SIMT code: thread \(37, 0, 0\): integer division by zero"):
+            kernel[1](a.npu(), b.npu(), quotient, remainder, n)
+
+
 # ---- encodings ----------------------------------------------------------------------------------------------------------
 
 WIDTHS = {"b": 1, "w": 2, "l": 4, "q": 8}

@@ -178,6 +178,35 @@ def narrow():
     return narrow
 
 
+@tilelang.jit(target="ascend", out_idx=[1])
+def converted(dtype, to):
+    @T.prim_func
+    def converted(A: T.Tensor((512,), dtype), C: T.Tensor((512,), to)):
+        with T.Kernel(1):
+            a, c = T.alloc_shared((512,), dtype), T.alloc_shared((512,), to)
+            T.copy(A, a)
+            with T.SimtVF(threads=128):
+                for i in T.Parallel(512):
+                    c[i] = T.cast(a[i], to)
+            T.copy(c, C)
+    return converted
+
+
+@tilelang.jit(target="ascend", out_idx=[1])
+def converted_one_by_one(dtype, to):
+    """The same elements, none beside the other in a thread."""
+    @T.prim_func
+    def converted_one_by_one(A: T.Tensor((512,), dtype), C: T.Tensor((512,), to)):
+        with T.Kernel(1):
+            a, c = T.alloc_shared((512,), dtype), T.alloc_shared((512,), to)
+            T.copy(A, a)
+            with T.SimtVF(threads=128):
+                for j in T.serial(4):
+                    c[j * 128 + T.get_thread_binding()] = T.cast(a[j * 128 + T.get_thread_binding()], to)
+            T.copy(c, C)
+    return converted_one_by_one
+
+
 @tilelang.jit(target="ascend")
 def atomic(dtype):
     @T.prim_func

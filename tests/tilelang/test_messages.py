@@ -59,6 +59,9 @@ def test_a_row_too_many_in_ub_is_reported(broken, monkeypatch):
     ("early_end", (), "exactly one Ascend hardware pipe"),
     ("unnamed_mask", (), "Unresolved call .*tl.simd.pset"),
     ("narrow", (), "cannot convert vector type int8x"),
+    *(("converted", types, f"cannot convert vector type {types[0]}x") for types in (("int16", "int32"), ("uint8", "float32"))),
+    *(("converted", types, f"cannot convert .{vector}. to") for types, vector in ((("int32", "float32"), "int2"), (("float32", "int32"), "float2"),
+                                                                                  (("float16", "int32"), "uint1"))),
     ("atomic", ("float16",), "Unresolved call .*tl.atomic_addx2"),
     *(("row_sums", (columns,), "no available layout found") for columns in (33, 520, 4097)),
 ])
@@ -85,3 +88,13 @@ def test_tilelang_clips_copies_and_indices_unless_told_not_to(broken):
     assert "global memory" in message_of(broken.shifted(False), x, torch.full((8,), -1, dtype=torch.int32))
     assert broken.picked(True)(x.npu(), index.npu())[7].item() == 0
     assert re.search(r"SIMT load( or store)?: thread \(7, 0, 0\): ", message_of(broken.picked(False), x, index))
+
+
+@pytest.mark.tilelang
+def test_a_cast_of_neighbours_from_float16_to_bfloat16_copies_their_bits(broken):
+    """The generator knows pairs of both by the carrier uint2, and casts that to itself. One by one they are converted."""
+    x = torch.randn(512).half()
+    assert torch.equal(broken.converted("float16", "bfloat16")(x.npu()).cpu().view(torch.int16), x.view(torch.int16))
+    for types in (("float16", "bfloat16"), ("int32", "float32"), ("float32", "int32"), ("int16", "int32")):
+        x = (torch.randn(512) * 100).to(getattr(torch, types[0]))
+        assert torch.equal(broken.converted_one_by_one(*types)(x.npu()).cpu(), x.to(getattr(torch, types[1])))
