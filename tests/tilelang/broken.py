@@ -207,6 +207,47 @@ def converted_one_by_one(dtype, to):
     return converted_one_by_one
 
 
+@tilelang.jit(target="ascend", out_idx=[1])
+def doubling(other):
+    """Prefix sums between the two rows of a buffer."""
+    @T.prim_func
+    def doubling(A: T.Tensor((256,), "int32"), C: T.Tensor((256,), "int32")):
+        with T.Kernel(1):
+            a = T.alloc_shared((2, 256), "int32")
+            T.copy(A, a[0, 0:256])
+            with T.SimtVF(threads=256):
+                t = T.get_thread_binding()
+                for j in T.serial(8):
+                    a[other(j), t] = a[j % 2, t] + T.if_then_else(t >= 1 << j, a[j % 2, t - (1 << j)], 0)
+                    T.sync_threads()
+            T.copy(a[0, 0:256], C)
+    return doubling
+
+
+@tilelang.jit(target="ascend", out_idx=[1])
+def reversed_by_some(n, together):
+    """The first n of 256 threads read what others of them wrote; together: all meet in between."""
+    @T.prim_func
+    def reversed_by_some(A: T.Tensor((n,), "int32"), C: T.Tensor((n,), "int32")):
+        with T.Kernel(1):
+            a, b = T.alloc_shared((256,), "int32"), T.alloc_shared((256,), "int32")
+            T.copy(A, a[0:n])
+            with T.SimtVF(threads=256):
+                t = T.get_thread_binding()
+                if together:
+                    if t < n:
+                        b[n - 1 - t] = a[t]
+                    T.sync_threads()
+                    if t < n:
+                        a[t] = b[t]
+                else:
+                    if t < n:
+                        b[n - 1 - t] = a[t]
+                        a[t] = b[t]
+            T.copy(a[0:n], C)
+    return reversed_by_some
+
+
 @tilelang.jit(target="ascend")
 def atomic(dtype):
     @T.prim_func

@@ -62,6 +62,8 @@ def test_a_row_too_many_in_ub_is_reported(broken, monkeypatch):
     *(("converted", types, f"cannot convert vector type {types[0]}x") for types in (("int16", "int32"), ("uint8", "float32"))),
     *(("converted", types, f"cannot convert .{vector}. to") for types, vector in ((("int32", "float32"), "int2"), (("float32", "int32"), "float2"),
                                                                                   (("float16", "int32"), "uint1"))),
+    ("doubling", (lambda j: (j + 1) % 2,), "IterSumExpr"),
+    ("reversed_by_some", (200, False), "not warp-uniform"),
     ("atomic", ("float16",), "Unresolved call .*tl.atomic_addx2"),
     *(("row_sums", (columns,), "no available layout found") for columns in (33, 520, 4097)),
 ])
@@ -88,6 +90,23 @@ def test_tilelang_clips_copies_and_indices_unless_told_not_to(broken):
     assert "global memory" in message_of(broken.shifted(False), x, torch.full((8,), -1, dtype=torch.int32))
     assert broken.picked(True)(x.npu(), index.npu())[7].item() == 0
     assert re.search(r"SIMT load( or store)?: thread \(7, 0, 0\): ", message_of(broken.picked(False), x, index))
+
+
+@pytest.mark.tilelang
+def test_what_the_page_says_to_write_instead(broken):
+    x = torch.randint(-1000, 1000, (256,), dtype=torch.int32)
+    assert torch.equal(broken.doubling(lambda j: 1 - j % 2)(x.npu()).cpu(), x.cumsum(0).int())
+    for n in (200, 224):
+        assert torch.equal(broken.reversed_by_some(n, True)(x[:n].npu()).cpu(), x[:n].flip(0))
+
+
+@pytest.mark.tilelang
+def test_a_barrier_that_tilelang_puts_into_a_branch_is_reported(broken):
+    kernel = broken.reversed_by_some(224, False)
+    message = message_of(kernel, torch.zeros(224, dtype=torch.int32))
+    found = re.search(r"asc_syncthreads: divergent: 224 of 256 threads have reached this barrier.*reversed_by_some_kernel\.cpp:(\d+)", message)
+    assert found, message
+    assert kernel.get_kernel_source().splitlines()[int(found[1]) - 1].strip() == "asc_syncthreads();"
 
 
 @pytest.mark.tilelang
