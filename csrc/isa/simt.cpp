@@ -69,6 +69,7 @@ private:
 
 struct Warp {
     uint32_t ended, ready, in_exchange, at_barrier;  // bits of threads; `ready` to go on where they wait
+    uint32_t completed;                              // how many have come to the end of the function
 };
 
 // Where a waiting thread waits.
@@ -200,6 +201,7 @@ Scheduler::Choice Scheduler::choose() {
             return {Kind::resume, warp * kWarpThreads + chosen};
         }
         // This warp is at the barrier, or has ended.
+        w.completed += std::exchange(simt_completed, 0u);
         if (begun_warps < warps) {
             begin_warp(begun_warps);
             continue;
@@ -218,8 +220,9 @@ Scheduler::Choice Scheduler::choose() {
 }
 
 void Scheduler::open_barrier() {
-    if (elsewhere || simt_completed) [[unlikely]] fail_barrier();
+    if (elsewhere) [[unlikely]] fail_barrier();
     for (uint32_t i = 0; i < warps; ++i) {
+        if (of_warp[i].completed && of_warp[i].at_barrier) [[unlikely]] fail_barrier();
         of_warp[i].ready = of_warp[i].at_barrier;
         of_warp[i].at_barrier = 0;
     }
@@ -234,9 +237,10 @@ void Scheduler::fail_barrier() {
         const char* slash = std::strrchr(other_file, '/');
         what += format(", %u %s at %s:%u", elsewhere, elsewhere == 1 ? "waits" : "wait", slash ? slash + 1 : other_file, other_line);
     }
-    if (simt_completed)
-        what += format(", %u %s come to the end of the function without it", simt_completed, simt_completed == 1 ? "has" : "have");
-    if (ended > simt_completed) what += format(", %u %s returned before", ended - simt_completed, ended - simt_completed == 1 ? "has" : "have");
+    uint32_t completed = 0;
+    for (uint32_t i = 0; i < warps; ++i) completed += of_warp[i].completed;
+    if (completed) what += format(", %u %s come to the end of the function without it", completed, completed == 1 ? "has" : "have");
+    if (ended > completed) what += format(", %u %s returned before", ended - completed, ended - completed == 1 ? "has" : "have");
     core->fail("asc_syncthreads", Pipe::V, barrier_pc, what);
 }
 

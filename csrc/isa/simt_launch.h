@@ -10,9 +10,10 @@
 // or loop catch up with those behind it. An exchange is known by its source line, not by its address: the host compiler may
 // copy code. Threads that have ended do not take part in anything.
 //
-// Note "Barriers". All threads must reach the same asc_syncthreads, by its source line: else the launch ends. A thread that has
-// returned before it need not (choice; the chip's rule is unpublished), one that has passed it by, and has come to the end of the
-// function, must: ASC_SIMT_END there tells them apart (ascend_sim/jit/simt_ends.py inserts it; without it nothing is said of them).
+// Note "Barriers". All threads must reach the same asc_syncthreads, by its source line: else the launch ends. Those that have ended
+// need not (choice; the chip's rule is unpublished; TileLang puts barriers into branches that whole warps take). But a thread that
+// has passed by a barrier which others of its warp reach, and has come to the end of the function, is a fault; one that has returned
+// is none: ASC_SIMT_END tells them apart (ascend_sim/jit/simt_ends.py inserts it; without it nothing is said of them).
 #pragma once
 
 #include <cstdint>

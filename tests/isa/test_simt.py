@@ -88,10 +88,17 @@ def test_threads_that_have_ended_hold_nobody_up(kernels, threads):
     assert torch.isin(out.cpu() - 2 * i, torch.tensor([0, 1])).all() and out[-1].item() == 2 * (threads - 1)
 
 
+@pytest.mark.parametrize("threads, arriving", [(64, 32), (100, 96), (100, 64), (2048, 32), (33, 33)])
+def test_warps_that_have_ended_hold_nobody_up(kernels, threads, arriving):
+    out = torch.zeros(2048, dtype=torch.int32).npu()
+    kernels["passing_by"][1](out, threads, arriving, 0)
+    assert out[:threads].cpu().equal(torch.arange(threads, dtype=torch.int32))
+
+
 @edges("lanes", "asc_syncthreads")
 @pytest.mark.parametrize("name, arguments, says, line", [
     ("passing_by", (64, 40, 0), "40 of 64 threads have reached this barrier, 24 have come to the end of the function without it", "pass_by"),
-    ("passing_by", (64, 32, 0), "32 of 64 threads have reached this barrier, 32 have come", "pass_by"),
+    ("passing_by", (100, 33, 0), "33 of 100 threads have reached this barrier, 67 have come to the end", "pass_by"),
     ("passing_by", (100, 99, 0), "99 of 100 threads have reached this barrier, 1 has come to the end", "pass_by"),
     ("passing_by", (64, 1, 4), "1 of 64 threads have reached this barrier, 59 have come to the end of the function without it, 4 have returned before", "pass_by"),
     ("parting", (64, 20), "20 of 64 threads have reached this barrier, 44 wait at simt_kernels.cpp:{other_part}", "part"),
