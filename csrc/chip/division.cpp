@@ -22,7 +22,7 @@ public:
         if (!read()) return false;
         const uint64_t mask = width_ == 8 ? ~uint64_t{0} : (uint64_t{1} << 8 * width_) - 1;
         const uint64_t smallest = uint64_t{1} << (8 * width_ - 1);
-        const uint64_t dividend = (width_ == 1 ? low() & 0xff : low()) & mask;
+        const uint64_t dividend = value(0) & mask;  // the upper half repeats its sign, or is 0
         const bool is_zero = divisor_ == 0;
         if (!is_zero && !(is_signed_ && divisor_ == mask && dividend == smallest)) return false;
         const uint64_t quotient = is_zero ? 0 : smallest, remainder = is_zero ? dividend : 0;
@@ -38,7 +38,6 @@ public:
 
 private:
     uint64_t value(int number) const { return static_cast<uint64_t>(machine_.gregs[kRegisters[number]]); }
-    uint64_t low() const { return value(0); }
 
     // Of 4 bytes the upper half becomes 0, of fewer the rest stays.
     void put(int where, int width, uint64_t value) {

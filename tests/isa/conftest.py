@@ -22,7 +22,8 @@ def host_harnesses():
 
 def pytest_collection_finish(session):
     """Begins with it while the first tests run."""
-    if not session.config.option.collectonly and any("simd" in getattr(item, "fixturenames", ()) for item in session.items):
+    levels = {item.callspec.params.get("simd") for item in session.items if hasattr(item, "callspec")}
+    if not session.config.option.collectonly and levels.intersection(LEVELS):
         host_harnesses()
 
 
