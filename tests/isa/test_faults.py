@@ -220,7 +220,7 @@ for enable in (faulthandler.enable, lambda: None):
     try:
         kernel[1](x)
     except ascend_sim.LaunchError as error:
-        print(error)
+        print(error, flush=True)
     enable()
 ctypes.string_at(0)
 """
