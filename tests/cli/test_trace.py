@@ -92,7 +92,7 @@ def test_a_script_that_launches_nothing_keeps_its_status_and_is_told_so(command,
 
 
 def test_ctrl_c_reaches_the_script_and_the_results_are_written(tmp_path):
-    (tmp_path / "script.py").write_text("import sys, time\nprint('ready', flush=True)\ntry: time.sleep(60)\nexcept KeyboardInterrupt: sys.exit(4)")
+    (tmp_path / "script.py").write_text("import sys, time\ntry:\n    print('ready', flush=True)\n    time.sleep(60)\nexcept KeyboardInterrupt: sys.exit(4)")
     path = os.path.dirname(ascend_sim.__path__[0])
     process = subprocess.Popen([sys.executable, "-P", "-m", "ascend_sim", "trace", "script.py"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                start_new_session=True, env={**os.environ, "PYTHONPATH": path})

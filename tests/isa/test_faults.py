@@ -14,7 +14,8 @@ from pathlib import Path
 import ascend_sim
 import pytest
 import torch
-from ascend_sim import _C, jit
+from ascend_sim import jit
+from support.launches import time_limit
 
 SOURCE = Path(__file__).with_name("faulty_kernels.cpp")
 CORES = {"CUBE": "cube", "PRODUCT": "cube", "VECTOR": "vector", "TWICE": "vector", "MIX": "mix"}
@@ -149,13 +150,10 @@ def test_every_kernel_has_its_fault():
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_a_fault_is_named_and_the_device_goes_on(kernels, name, request):
+def test_a_fault_is_named_and_the_device_goes_on(kernels, name):
     kernel, (line, *says) = kernels[name], FAULTS[name]
     check(kernel, blocks=grid_of(name))
-    if name == "never_ends":
-        _C.set_launch_timeout(1.0)
-        request.addfinalizer(lambda: _C.set_launch_timeout(300.0))
-    with pytest.raises(ascend_sim.LaunchError) as caught:
+    with time_limit(1.0 if name == "never_ends" else 300.0), pytest.raises(ascend_sim.LaunchError) as caught:
         run(kernel, broken=1, blocks=grid_of(name))
     message = str(caught.value)
     assert message.startswith(f"{name} on 950DT_9581: ")

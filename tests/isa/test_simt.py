@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import aarch64
 from support.edges import edges
+from support.launches import time_limit
 from support.simd import DTYPES, edge_values, random_values, same
 
 SOURCE = Path(__file__).with_name("simt_kernels.cpp")
@@ -506,13 +507,10 @@ def test_a_fault_names_thread_and_line_and_the_device_goes_on(host_kernels, inde
     ("turns", (), "SIMT code: thread (5, 0, 0): still running after 1 s"),
     ("turns_in_scalar_code", (), "scalar code: still running after 1 s"),
 ])
-def test_misuse_is_refused(host_kernels, name, arguments, says, request):
-    if "still running" in says:
-        _C.set_launch_timeout(0.7)
-        request.addfinalizer(lambda: _C.set_launch_timeout(300.0))
+def test_misuse_is_refused(host_kernels, name, arguments, says):
     if arguments == (True,):
         arguments = (torch.zeros(1, dtype=torch.int32).npu(),)
-    with pytest.raises(ascend_sim.LaunchError, match=re.escape(says)):
+    with time_limit(0.7 if "still running" in says else 300.0), pytest.raises(ascend_sim.LaunchError, match=re.escape(says)):
         host_kernels[name][1](*arguments)
     test_all_threads_meet_at_a_barrier(host_kernels, 100)
 

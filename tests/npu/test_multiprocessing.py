@@ -108,8 +108,8 @@ def test_a_process_killed_in_a_kernel_leaves_nothing_behind(run_python, tmp_path
 import os, signal, tempfile, threading, time, torch, deep_gemm
 a, d = torch.ones(1024, 4096, dtype=torch.bfloat16, device="npu"), torch.empty(1024, 1024, dtype=torch.bfloat16, device="npu")
 deep_gemm.bf16_gemm_nt(a, a, d)
-threading.Thread(target=lambda: (time.sleep(0.2), os.kill(os.getpid(), signal.SIGKILL))).start()
 print("running", flush=True)
+threading.Thread(target=lambda: (time.sleep(0.2), os.kill(os.getpid(), signal.SIGKILL))).start()
 while True:
     deep_gemm.bf16_gemm_nt(a, a, d)
 """

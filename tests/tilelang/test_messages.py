@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from ascend_sim import _C
+from support.launches import time_limit
 
 PAGE = (Path(__file__).parents[2] / "docs" / "tilelang.md").read_text(encoding="utf-8")
 N = 1024
@@ -24,13 +24,11 @@ def message_of(kernel, *tensors):
 
 
 @pytest.mark.parametrize("name", ["half_loaded", "lost_flag", "checked", "endless"])
-def test_the_page_shows_the_message_and_the_line_is_in_the_source(broken, name, request):
+def test_the_page_shows_the_message_and_the_line_is_in_the_source(broken, name):
     kernel = getattr(broken, name)()
-    if name == "endless":
-        _C.set_launch_timeout(1.0)
-        request.addfinalizer(lambda: _C.set_launch_timeout(300.0))
     tensors = [torch.ones(128, 64).bfloat16()] * 2 if name == "half_loaded" else [torch.arange(N).float()]
-    message = message_of(kernel, *tensors)
+    with time_limit(1.0 if name == "endless" else 300.0):
+        message = message_of(kernel, *tensors)
     shown = re.sub(r"endless_kernel\.cpp:\d+", "endless_kernel.cpp:4", message)         # whichever of the loop's lines ran then
     assert f"\n{shown}\n" in PAGE, message
     called = {"half_loaded": "ascend_gemm_l1<", "lost_flag": "asc_sync_wait(PIPE_MTE2, PIPE_MTE3", "checked": "device_assert_with_msg", "endless": ""}

@@ -5,7 +5,6 @@ import os
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -73,10 +72,8 @@ def test_profilers_tell_simulated_time(programs, operands):
     begin.record()
     kernel(on_a, on_b)
     end.record()
-    host_s = time.time()
     latency_ms = kernel.get_profiler().do_bench()
     assert latency_ms == pytest.approx(begin.elapsed_time(end), rel=0.2)
-    assert time.time() - host_s < 20                                    # thousands of repetitions of the same simulated launch
 
 
 def test_a_launch_that_breaks_a_rule_is_an_error_and_the_next_one_works(programs, operands):
