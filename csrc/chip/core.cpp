@@ -482,7 +482,10 @@ void AiCore::reset_for_block() {
     for (Memory* memory : {&l1, &l0a, &l0b, &l0a_mx, &l0b_mx, &l0c, &bt, &fb, &ub[0], &ub[1]}) memory->valid.clear();
     for (Memory& memory : ub) memory.set_usable_bytes(memory.bytes());
     unit_flags.clear();
+    l0a_parts = {};
+    l0b_parts = {};
     undefined_factor = {};
+    undefined_transfer = {};
     if (put_off) put_off->forget();  // of a block that ended without looking, or in a fault
     progress = 0;
 }

@@ -186,6 +186,22 @@ struct UndefinedFactor {
     uint16_t op = 0;
 };
 
+// Of each fractal of L0A or L0B that was transposed from L1 with its last rows missing there: bytes of every row, from the first
+// element of k, that are defined. Its granules count as undefined. Of other fractals it means nothing while they are defined, else 0.
+struct PartsOfK {
+    uint8_t bytes[kL0aBytes / kFractalBytes] = {};
+    uint8_t& of(uint32_t address) { return bytes[address / kFractalBytes]; }
+    uint8_t of(uint32_t address) const { return bytes[address / kFractalBytes]; }
+};
+static_assert(kL0aBytes == kL0bBytes);
+
+// What went from UB to L1 last that was undefined, under the memory check: for the same messages.
+struct UndefinedTransfer {
+    const char* memory = nullptr;  // null: nothing since the block began
+    uint32_t address = 0, site = 0;
+    const void* read_at = nullptr;  // where the vector core had read undefined bytes last
+};
+
 // One AI core: a cube core, two vector cores, their memories.
 class AiCore {
 public:
@@ -204,7 +220,9 @@ public:
     Memory fb{"FB", kFbBytes, block};
     Memory ub[2] = {{"UB0", kUbBytes}, {"UB1", kUbBytes}};
     UnitFlags unit_flags;
+    PartsOfK l0a_parts, l0b_parts;
     UndefinedFactor undefined_factor;
+    UndefinedTransfer undefined_transfer;
     uint64_t loads_performed = 0;     // instructions of MTE1: what L0A and L0B hold is the same while it is
     std::unique_ptr<PutOff> put_off;  // null: nothing ever was
     Core aic{*this, CoreKind::aic}, aiv0{*this, CoreKind::aiv0}, aiv1{*this, CoreKind::aiv1};

@@ -5,6 +5,8 @@
 // exists is stored. So a row of A that holds undefined data (data or scales, anywhere in k) makes a row of the result
 // undefined, a row of B a column, and an undefined accumulator stays undefined. Validity of L0C is per 32 bytes, 8 columns of a
 // row: of columns, only eight together can be undefined. A product of which nothing would be defined is an error at once.
+//
+// Where k ends within a fractal that was transposed on its way from L1, the rows of the source behind the end need not exist.
 #pragma once
 
 #include <vector>
@@ -32,7 +34,7 @@ public:
 private:
     template <class F>
     void each_granule(F f) const;
-    void look_at_operand(Memory& memory, uint32_t base, std::vector<uint8_t>& lines) const;
+    void look_at_operand(Memory& memory, const PartsOfK& parts, uint32_t base, std::vector<uint8_t>& lines) const;
     void look_at_scales(Memory& memory, uint32_t base, std::vector<uint8_t>& lines) const;
     bool is_defined(int row, int column, uint32_t at) const;
 
@@ -43,5 +45,7 @@ private:
 
 // ", undefined data was multiplied last .." with its line, or empty.
 std::string undefined_factor(const AiCore& ai);
+// The same of what came from UB, under the memory check; undefined_factor() has it at its end.
+std::string undefined_transfer(const AiCore& ai);
 
 }  // namespace ascend::isa

@@ -415,6 +415,18 @@ void ub2gm_effect(Core& core, const Record& record) {
 }
 const uint16_t op_ub2gm = register_op("asc_copy_ub2gm_align", ub2gm_effect);
 
+// Under the memory check what is undefined in UB stays so in L1, as units: kernels compute whole tiles there, too, and store the rows that exist.
+void follow_undefined(Core& core, const Record& record, const Memory& ub, uint32_t from, uint32_t to, uint32_t units) {
+    const void* read_at = last_undefined_read(core);
+    if (ub.valid.first_undefined_byte(from, units * kUnitBytes) < 0) return;
+    for (uint32_t unit = 0; unit < units; ++unit) {
+        const int64_t at = ub.valid.first_undefined_byte(from + unit * kUnitBytes, kUnitBytes);
+        if (at < 0) continue;
+        core.ai.l1.valid.undefine_granule(to + unit * kUnitBytes);
+        core.ai.undefined_transfer = {ub.name(), static_cast<uint32_t>(at), record.site, read_at};
+    }
+}
+
 void ub2l1_effect(Core& core, const Record& record) {
     const MovePayload& p = record.move;
     Memory& ub = core.ai.ub_of(core);
@@ -425,9 +437,9 @@ void ub2l1_effect(Core& core, const Record& record) {
     for (uint32_t burst = 0; burst < p.outer_steps; ++burst) {
         const uint32_t from = p.src + burst * (bytes + p.src_stride * kUnitBytes);
         const uint32_t to = p.dst + burst * (bytes + p.dst_stride * kUnitBytes);
-        if (ub.valid.byte_bits()) [[unlikely]] require_defined(core, record, ub, from, bytes);
         std::memcpy(l1.at(to), ub.at(from), bytes);
         l1.valid.set(to, bytes);
+        if (ub.valid.byte_bits()) [[unlikely]] follow_undefined(core, record, ub, from, to, p.inner_steps);
     }
 }
 const uint16_t op_ub2l1 = register_op("asc_copy_ub2l1", ub2l1_effect, nullptr, true);

@@ -42,6 +42,7 @@ void img2col_effect(Core& core, const Record& record) {
             const auto from = p.src + static_cast<uint32_t>(inside ? (channel * p.height + y) * p.width + x : 0) * kUnitBytes;
             std::memcpy(l0a.at(to), inside ? l1.at(from) : pad, kUnitBytes);
             if (!inside || l1.valid.test(from)) l0a.valid.set(to, kUnitBytes);
+            else l0a.valid.undefine_granule(to), core.ai.l0a_parts.of(to) = 0;
         }
     }
 }

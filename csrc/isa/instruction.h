@@ -41,6 +41,8 @@ inline int64_t offset_of(const void* pointer) { return static_cast<int64_t>(rein
 std::string beyond_allocation(const Memory& memory, int64_t offset, int64_t bytes);
 // Memory check (memory_check.h): a transfer out of UB needs every byte.
 void require_defined(Core& core, const Record& record, const Memory& memory, uint32_t offset, uint32_t bytes);
+// Where the core's scalar and vector code has read undefined bytes last, as far as is known; null: nowhere. What it has stored is settled.
+const void* last_undefined_read(const Core& core);
 
 // "thread (3, 0, 0)" in a SIMT function, else empty.
 std::string simt_thread_name();

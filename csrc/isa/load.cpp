@@ -21,13 +21,14 @@ void clear_undefined(Memory& memory, uint32_t begin, uint32_t bytes) {
         if (!memory.valid.test(at)) std::memset(memory.at(at), 0, kUnitBytes);
 }
 
-void copy_defined(Memory& to, uint32_t dst, Memory& from, uint32_t src, int count) {
+void copy_defined(Memory& to, PartsOfK& parts, uint32_t dst, Memory& from, uint32_t src, int count) {
     const auto bytes = static_cast<uint32_t>(count) * kFractalBytes;
     if (from.valid.first_undefined(src, bytes) < 0) return to.valid.set(dst, bytes);
     clear_undefined(from, src, bytes);
     for (int i = 0; i < count; ++i) {
         const uint32_t step = static_cast<uint32_t>(i) * kFractalBytes;
         to.valid.set_fractal(dst + step, from.valid.fractal(src + step));
+        parts.of(dst + step) = 0;
     }
 }
 
@@ -39,7 +40,7 @@ void load_effect(Core& core, const Record& record) {
     const uint32_t first = p.src + (p.src_outer * p.src_stride + p.src_inner) * kFractalBytes;
     const uint32_t src_step = p.src_stride * kFractalBytes, dst_step = p.dst_stride * kFractalBytes;
     for (uint32_t k = 0; k < p.outer_steps; ++k)
-        copy_defined(to, p.dst + k * dst_step, l1, first + k * src_step, p.inner_steps);
+        copy_defined(to, b_side ? core.ai.l0b_parts : core.ai.l0a_parts, p.dst + k * dst_step, l1, first + k * src_step, p.inner_steps);
     if (CubeQueue* queue = CubeQueue::of(core.ai)) {
         const LoadedFractals fractals{first, src_step, p.dst, dst_step, p.inner_steps, p.outer_steps, p.flags != 0};
         if (queue->load_l0(b_side ? side_b : side_a, fractals)) return;
@@ -50,11 +51,19 @@ void load_effect(Core& core, const Record& record) {
 const uint16_t op_l0a = register_op("asc_copy_l12l0a", load_effect<false>, nullptr, true);
 const uint16_t op_l0b = register_op("asc_copy_l12l0b", load_effect<true>, nullptr, true);
 
-// All or nothing: a transposed fractal mixes the rows of its source.
-uint32_t all_defined(const Validity& valid, uint32_t begin, int fractals) {
-    for (int i = 0; i < fractals; ++i)
-        if (valid.fractal(begin + static_cast<uint32_t>(i) * kFractalBytes) != 0xffff) return 0;
-    return 0xffff;
+// Rows of 32 bytes from the first one on that are defined, of fractals one behind the other. The rest of them becomes zeros.
+uint32_t leading_rows(Memory& memory, uint32_t begin, int fractals) {
+    const auto bytes = static_cast<uint32_t>(fractals) * kFractalBytes;
+    const int64_t missing = memory.valid.first_undefined(begin, bytes);
+    if (missing < 0) return bytes / kUnitBytes;
+    clear_undefined(memory, begin, bytes);
+    return (static_cast<uint32_t>(missing) - begin) / kUnitBytes;
+}
+
+// A transposed fractal mixes the rows of its source, which are its k: all of it is defined, or as much of k as leading rows are there.
+void set_transposed(Memory& to, PartsOfK& parts, uint32_t dst, uint32_t defined_bytes) {
+    to.valid.set_fractal(dst, defined_bytes == kUnitBytes ? 0xffff : 0);
+    parts.of(dst) = static_cast<uint8_t>(defined_bytes);
 }
 
 // 64 x 64 elements of 4 bits; rows of 32 bytes, an even column in the low nibble. By way of two 32 x 32 bytes that hold
@@ -82,19 +91,20 @@ void load_transposed_effect(Core& core, const Record& record) {
     constexpr uint32_t kBlocks = transposed_blocks(bits);
     const MovePayload& p = record.move;
     Memory& to = b_side ? core.ai.l0b : core.ai.l0a;
-    const Memory& l1 = core.ai.l1;
+    PartsOfK& parts = b_side ? core.ai.l0b_parts : core.ai.l0a_parts;
+    Memory& l1 = core.ai.l1;
     for (uint32_t k = 0; k < p.outer_steps; ++k)
         for (uint32_t m = 0; m < p.inner_steps; m += kBlocks) {
             const uint32_t src = p.src + ((p.src_outer + k) * p.src_stride + p.src_inner + m) * kFractalBytes;
             const uint32_t dst = p.dst + (m / kBlocks * p.dst_stride + kBlocks * k) * kFractalBytes;
+            const uint32_t rows = leading_rows(l1, src, kBlocks);
             if constexpr (bits == 16)
                 host::transpose_b16(to.at(dst), 32, l1.at(src), 32);
             else if constexpr (bits == 8)
                 host::transpose_b8(to.at(dst), 32, l1.at(src), 32);
             else
                 transpose_b4(to.at(dst), l1.at(src));
-            const uint32_t defined = all_defined(l1.valid, src, kBlocks);
-            for (uint32_t i = 0; i < kBlocks; ++i) to.valid.set_fractal(dst + i * kFractalBytes, defined);
+            for (uint32_t i = 0; i < kBlocks; ++i) set_transposed(to, parts, dst + i * kFractalBytes, rows * bits / 8);
         }
 }
 // 32-bit: column blocks 2k and 2k + 1 of row block m are 16 x 16 elements; transposed they are row block k of the column
@@ -103,17 +113,18 @@ template <bool b_side>
 void load_transposed_b32_effect(Core& core, const Record& record) {
     const MovePayload& p = record.move;
     Memory& to = b_side ? core.ai.l0b : core.ai.l0a;
-    const Memory& l1 = core.ai.l1;
+    PartsOfK& parts = b_side ? core.ai.l0b_parts : core.ai.l0a_parts;
+    Memory& l1 = core.ai.l1;
     for (uint32_t k = 0; k < p.outer_steps; k += 2)
         for (uint32_t m = 0; m < p.inner_steps; ++m) {
             const uint32_t left = p.src + ((p.src_outer + k) * p.src_stride + p.src_inner + m) * kFractalBytes;
             const uint32_t right = left + p.src_stride * kFractalBytes;
-            const uint32_t defined = all_defined(l1.valid, left, 1) & all_defined(l1.valid, right, 1);
+            const uint32_t rows = std::min(leading_rows(l1, left, 1), leading_rows(l1, right, 1));
             for (uint32_t half = 0; half < 2; ++half) {
                 const uint32_t dst = p.dst + ((2 * m + half) * p.dst_stride + k / 2) * kFractalBytes;
                 host::transpose_b32(to.at(dst), 32, l1.at(left + half * 256), 32);
                 host::transpose_b32(to.at(dst + 256), 32, l1.at(right + half * 256), 32);
-                to.valid.set_fractal(dst, defined);
+                set_transposed(to, parts, dst, std::min(8u, rows - std::min(rows, 8 * half)) * 4);
             }
         }
 }
@@ -139,6 +150,7 @@ void load_mx_effect(Core& core, const Record& record) {
             const uint32_t dst = p.dst + (x * p.dst_stride + y) * kUnitBytes;
             std::memcpy(to.at(dst), l1.at(src), kUnitBytes);
             if (l1.valid.test(src)) to.valid.set(dst, kUnitBytes);
+            else to.valid.undefine_granule(dst);
         }
 }
 const uint16_t op_l0a_mx = register_op("asc_copy_l12l0a_mx", load_mx_effect<false>);
@@ -158,8 +170,11 @@ void load_parameters_effect(Core& core, const Record& record) {
         const float value = p.flags == 1 ? f16_to_f32(code) : bf16_to_f32(code);
         std::memcpy(to.at(p.dst + 4 * i), &value, 4);
     }
-    for (uint32_t at = 0; at < p.word; at += kUnitBytes)
-        if (l1.valid.test(p.src + at)) to.valid.set(p.dst + at * factor, std::min(kUnitBytes, p.word - at) * factor);
+    for (uint32_t at = 0; at < p.word; at += kUnitBytes) {
+        const uint32_t place = p.dst + at * factor, bytes = std::min(kUnitBytes, p.word - at) * factor;
+        if (l1.valid.test(p.src + at)) to.valid.set(place, bytes);
+        else for (uint32_t i = 0; i < bytes; i += kUnitBytes) to.valid.undefine_granule(place + i);
+    }
 }
 const uint16_t op_bt = register_op("asc_copy_l12bt", load_parameters_effect<true>);
 const uint16_t op_fb = register_op("asc_copy_l12fb", load_parameters_effect<false>);

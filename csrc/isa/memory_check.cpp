@@ -313,6 +313,12 @@ void settle_pending_store() {
                   format("undefined data goes to global memory 0x%llx%s", hex(m.pending + i), last_read().c_str()));
 }
 
+const void* last_undefined_read(const Core& core) {
+    if (&core != running_core) return nullptr;
+    if (memory_check.pending_bytes) settle_pending_store();
+    return memory_check.undefined_read_at;
+}
+
 void require_defined(Core& core, const Record& record, const Memory& memory, uint32_t offset, uint32_t bytes) {
     if (memory_check.pending_bytes && &core == running_core) settle_pending_store();
     const int64_t undefined = memory.valid.first_undefined_byte(offset, bytes);

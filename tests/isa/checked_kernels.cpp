@@ -232,20 +232,6 @@ VECTOR(last_store_of_nothing) {
     if (broken) reinterpret_cast<__gm__ int32_t*>(y)[5] = reinterpret_cast<__ubuf__ int32_t*>(ub(kNever))[5];  // @last_store
 }
 
-// ---- between cores ----
-extern "C" __global__ __mix__(1, 2) void transfer_to_l1_of_nothing(__gm__ float* x, __gm__ float* y, int broken) {
-    if ASC_IS_AIV {
-        if (asc_get_sub_block_id() == 0) {
-            load(x);
-            twice(ub(kIn), ub(kOut));
-            asc_sync_notify(PIPE_V, PIPE_MTE3, 1);
-            asc_sync_wait(PIPE_V, PIPE_MTE3, 1);
-            asc_copy_ub2l1(reinterpret_cast<float*>(0), ub(kOut), 1, broken ? 9 : 8, 0, 0);  // @ub2l1
-            store(y);
-        }
-    }
-}
-
 // ---- right ones that look suspicious ----
 // A whole register is loaded where half of it was written, and only that half is used.
 SIMD(half_a_register, vector_bool half_mask = asc_create_mask_b32(PAT_VL32);

@@ -141,3 +141,49 @@ extern "C" __global__ __mix__(1, 2) void through_ub(__gm__ uint8_t* a, __gm__ ui
         }
     }
 }
+
+// Rows of a that exist go to UB; from there the whole tile to L1, a column of fractals at a time.
+extern "C" __global__ __mix__(1, 2) void from_ub(__gm__ uint8_t* a, __gm__ uint8_t* b, __gm__ float* d, int rows_a, int rows_b, int m, int n) {
+    if ASC_IS_AIV {
+        if (asc_get_sub_block_id() == 0) {
+            auto* ub = reinterpret_cast<__ubuf__ uint8_t*>(ascend::isa::ub_base());
+            asc_copy_gm2ub_align(ub, a, rows_a, kRowBytes, 0, 0, false, kLoad, kRowBytes, kRowBytes);
+            asc_sync_notify(PIPE_MTE2, PIPE_MTE3, 0);
+            asc_sync_wait(PIPE_MTE2, PIPE_MTE3, 0);
+            for (int unit = 0; unit < 2; ++unit) asc_copy_ub2l1(at<uint8_t>(kSecond + unit * 1024), ub + unit * 32, kTile, 1, 1, 0);  // @ub2l1
+            asc_sync_intra_arrive(PIPE_MTE3, 0);
+        }
+    }
+    if ASC_IS_AIC {
+        load_tiles(a, b, {rows_a, rows_b, m, n});
+        asc_sync_intra_wait(PIPE_MTE1, 0);
+        asc_copy_l12l0a(at<bfloat16_t>(0), at<bfloat16_t>(kSecond), 0, 0, 2, 2, 2, 2);
+        asc_copy_l12l0b(at<bfloat16_t>(0), at<bfloat16_t>(4096), 0, 0, 2, 2, 2, 2);
+        asc_sync_notify(PIPE_MTE1, PIPE_M, 0);
+        asc_sync_wait(PIPE_MTE1, PIPE_M, 0);
+        asc_mmad(at<float>(0), at<bfloat16_t>(0), at<bfloat16_t>(0), kTile, kTile, kTile, 0, true, false, true);
+        store(d, {rows_a, rows_b, m, n});
+    }
+}
+
+// a and b lie with k outermost, 32 rows of 64 bytes, and are transposed on their way to L0; `there` rows of them exist, k are multiplied.
+template <class T>
+void transposed(__gm__ uint8_t* a, __gm__ uint8_t* b, __gm__ float* d, int there, int k) {
+    constexpr int kWide = kRowBytes / sizeof(T);
+    load_tiles(a, b, {there, there, 0, 0});
+    asc_copy_l12l0a_transpose(at<T>(0), at<T>(0), 0, 0, 2, 2, 2, kWide / 16);
+    asc_copy_l12l0b_transpose(at<T>(0), at<T>(4096), 0, 0, 2, 2, 2, kWide / 16);
+    asc_sync_notify(PIPE_MTE1, PIPE_M, 0);
+    asc_sync_wait(PIPE_MTE1, PIPE_M, 0);
+    asc_mmad(at<float>(0), at<T>(0), at<T>(0), kWide, k, kWide, 0, true, false, true);
+    asc_sync_notify(PIPE_M, PIPE_FIX, 0);
+    asc_sync_wait(PIPE_M, PIPE_FIX, 0);
+    asc_copy_l0c2gm(d, at<float>(0), kWide, kWide, kWide, kWide, kStore, asc_unit_flag_mode{0}, asc_quant_mode{0}, asc_relu_pre_mode{0}, false, true, false, false);
+}
+#define TRANSPOSED(name, T)                                                                                                            \
+    extern "C" __global__ __cube__ void transposed_##name(__gm__ uint8_t* a, __gm__ uint8_t* b, __gm__ float* d, int there, int k) { \
+        transposed<T>(a, b, d, there, k);                                                                                            \
+    }
+TRANSPOSED(bf16, bfloat16_t)
+TRANSPOSED(e4m3, float8_e4m3_t)
+TRANSPOSED(f32, float)

@@ -14,7 +14,7 @@ from ascend_sim.jit import host_compiler
 SOURCE = Path(__file__).with_name("checked_kernels.cpp")
 TEXT = SOURCE.read_text()
 LINES = {match[1]: number for number, line in enumerate(TEXT.splitlines(), 1) if (match := re.search(r"// @(\w+)$", line))}
-NAMES = {name: "vector" for name in re.findall(r"^(?:VECTOR|SIMD|SIMT|COPIES)\((\w+)", TEXT, re.MULTILINE)} | {"transfer_to_l1_of_nothing": "mix"}
+NAMES = {name: "vector" for name in re.findall(r"^(?:VECTOR|SIMD|SIMT|COPIES)\((\w+)", TEXT, re.MULTILINE)}
 NOTHING = "holds undefined data"
 
 
@@ -66,7 +66,6 @@ FAULTS = {
     "simt_counts_without_atomics": ("race_count", r"V: SIMT load: thread \(32, 0, 0\): a race on UB0 address 0x1100, 4 bytes: warp 0 .* has (changed what it has read|written) there"),
     "f16_of_nothing": leaves("f16"),
     "last_store_of_nothing": ("last_store", "S: scalar store: undefined data goes to global memory 0x.*; undefined data was read last in"),
-    "transfer_to_l1_of_nothing": ("ub2l1", f"asc_copy_ub2l1: source: UB0 address 0x1100 {NOTHING}"),
 }
 RIGHT = sorted(set(NAMES) - set(FAULTS))
 

@@ -14,6 +14,7 @@ TILE = 32
 DTYPES = {"f16": torch.float16, "e4m3": torch.float8_e4m3fn, "scales": torch.float8_e4m3fn, "s8": torch.int8}     # else bf16
 TWICE = ("bf16", "f16", "e4m3")
 KERNELS = dict.fromkeys((*TWICE, "s8", "scales", "whole_before", "through_l1"), "cube") | {"through_ub": "mix"}
+TRANSPOSED = {"bf16": torch.bfloat16, "e4m3": torch.float8_e4m3fn, "f32": torch.float32}
 LAST = "undefined data was multiplied last by asc_mmad"
 
 
@@ -25,7 +26,8 @@ def dtype_of(name):
 def kernels(request):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ASCEND_SIM_CHECK", request.param)
-        return jit.compile_all(SOURCE, KERNELS | {"nothing_to_l1": "cube"}) | {"checked": request.param == "memory"}
+        names = KERNELS | {"nothing_to_l1": "cube", "from_ub": "mix"} | dict.fromkeys((f"transposed_{name}" for name in TRANSPOSED), "cube")
+        return jit.compile_all(SOURCE, names) | {"checked": request.param == "memory"}
 
 
 def operands(name, seed=5):
@@ -101,3 +103,37 @@ def test_undefined_results_are_followed_through_l1_and_ub(kernels):
     if kernels["checked"]:
         with pytest.raises(ascend_sim.LaunchError, match="asc_copy_ub2gm_align: source: UB0 address 0x280 holds undefined data"):
             run(kernels["through_ub"], *operands("bf16"), 5, 32, 6, 32)
+
+
+def test_rows_of_ub_that_nobody_wrote_are_followed_through_l1(kernels):
+    a, b = operands("bf16")
+    for rows in (1, 5, 16, 32):
+        got = run(kernels["from_ub"], a, b, rows, TILE, rows, TILE)
+        assert np.array_equal(got.double().numpy(), expected("from_ub", a, b)[:rows])
+    if kernels["checked"]:
+        line = 1 + next(i for i, text in enumerate(SOURCE.read_text().splitlines()) if "@ub2l1" in text)
+        went = rf"undefined data went to L1 last by asc_copy_ub2l1 \(UB0 address 0x7e0\) in partial_kernels.cpp:{line}"
+        with pytest.raises(ascend_sim.LaunchError, match=rf"FIX: asc_copy_l0c2gm: source: L0C address 0x140 holds undefined data; {LAST}.*; {went}"):
+            run(kernels["from_ub"], a, b, 5, TILE, 6, TILE)
+
+
+@pytest.mark.parametrize("name", TRANSPOSED)
+def test_k_may_end_among_the_rows_of_a_transposed_operand(kernels, name):
+    """Rows of the source behind the end of k need not be there; those before it must."""
+    kernel, dtype = kernels[f"transposed_{name}"], TRANSPOSED[name]
+    wide = 64 // dtype.itemsize
+    generator = torch.Generator().manual_seed(3)
+    a, b = (torch.randint(-3, 4, (TILE, wide), generator=generator).to(dtype) for _ in range(2))
+    nan = torch.full((TILE, wide), torch.nan).to(dtype).view(torch.uint8).npu()
+
+    def product(there, k):
+        d = torch.full((wide, wide), torch.nan).npu()
+        kernel[1](nan, nan, d, TILE, TILE)                      # what the memories hold before
+        kernel[1](*(x[:there].contiguous().view(torch.uint8).npu() for x in (a, b)), d, there, k)
+        return d.cpu().double()
+
+    for there, k in [(1, 1), (7, 7), (8, 5), (16, 16), (17, 17), (31, 31), (32, 30)]:
+        assert product(there, k).equal(a[:k].double().T @ b[:k].double()), (there, k)
+    for there in (1, 7, 8, 16, 31):
+        with pytest.raises(ascend_sim.LaunchError, match=r"M: asc_mmad: left operand: L0A address 0x\w+ holds undefined data"):
+            product(there, there + 1)

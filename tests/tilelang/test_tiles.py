@@ -64,3 +64,22 @@ def test_paged_attention_with_a_window(tiles, unwritten):
         keys, values = (x[table[b]].transpose(0, 1).reshape(heads, -1, dim)[:, max(length - window, 0):length].double() for x in (k, v))
         scores = q[b].double() @ keys.transpose(1, 2) / math.sqrt(dim)
         close(got[b], torch.softmax(scores, -1) @ values, 2**-7)
+
+
+def test_attention_over_packed_sequences(tiles, unwritten):
+    heads, groups, dim, window, block, lengths = 4, 2, 64, 50, 64, [65, 3, 64, 129, 1]
+    ends = np.cumsum(lengths).tolist()
+    tokens = ends[-1]
+    q, k, v = (torch.randn(tokens, count, dim).bfloat16() for count in (heads, groups, groups))
+    sink = torch.randn(heads)
+    table = [(end - length, row, end) for end, length in zip(ends, lengths, strict=True) for row in range(end - length, end, block)]
+    out = unwritten(tokens + 1, heads, dim, dtype=torch.bfloat16)
+    tiles.packed_attention(heads, groups, dim, window)(q.npu(), k.npu(), v.npu(), torch.tensor(table, dtype=torch.int32).npu(), sink.npu(), out[:tokens])
+    for end, length in zip(ends, lengths, strict=True):
+        own = slice(end - length, end)
+        queries, keys, values = (x[own].double().transpose(0, 1) for x in (q, k.repeat_interleave(heads // groups, 1), v.repeat_interleave(heads // groups, 1)))
+        back = torch.arange(length)[:, None] - torch.arange(length)
+        scores = (queries @ keys.transpose(1, 2) / math.sqrt(dim)).masked_fill((back < 0) | (back >= window), -math.inf)
+        scores = torch.cat((scores, sink.double().view(-1, 1, 1).expand(-1, length, 1)), -1)
+        close(out[own].transpose(0, 1), torch.softmax(scores, -1)[..., :-1] @ values, 2**-7)
+    assert out[tokens].isnan().all()

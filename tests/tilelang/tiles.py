@@ -230,3 +230,85 @@ def quotients(n, block=128):
             T.copy(c, C[core * block])
 
     return quotients
+
+
+@tilelang.jit(target="ascend")
+def packed_attention(heads, groups, dim, window, block=64, cores=16):
+    """Sequences one behind the other, causal, a window, a sink per head, heads that share keys. Queries behind the end of a sequence are computed from what
+    nobody loaded, and go through L1; keys behind it are not there either, in the operand that is transposed."""
+    tokens, tiles = T.dynamic("tokens"), T.dynamic("tiles")
+    half, scale = block // 2, 1.0 / math.sqrt(dim)
+    @T.prim_func
+    def packed_attention(
+        Q: T.Tensor((tokens, heads, dim), "bfloat16"),
+        K: T.Tensor((tokens, groups, dim), "bfloat16"),
+        V: T.Tensor((tokens, groups, dim), "bfloat16"),
+        Tiles: T.Tensor((tiles, 3), "int32"),
+        Sink: T.Tensor((heads,), "float32"),
+        O: T.Tensor((tokens, heads, dim), "bfloat16"),
+    ):
+        with T.MixedKernel(cores, sids=2) as (core, sid):
+            q, k, v = T.alloc_l1((block, dim), "bfloat16"), T.alloc_l1((block, dim), "bfloat16"), T.alloc_l1((block, dim), "bfloat16")
+            p1 = T.alloc_l1((block, block), "bfloat16")
+            q0, k0 = T.alloc_l0a((block, dim), "bfloat16"), T.alloc_l0b((block, dim), "bfloat16")
+            p0, v0 = T.alloc_l0a((block, block), "bfloat16"), T.alloc_l0b((block, dim), "bfloat16")
+            sc, oc = T.alloc_l0c((block, block), "float32"), T.alloc_l0c((block, dim), "float32")
+            s, p = T.alloc_shared((half, block), "float32"), T.alloc_shared((half, block), "bfloat16")
+            pv, acc = T.alloc_shared((half, dim), "float32"), T.alloc_shared((half, dim), "float32")
+            out = T.alloc_shared((half, dim), "bfloat16")
+            top, total = T.alloc_shared((half,), "float32"), T.alloc_shared((half,), "float32")
+            for t, h in T.Persistent([tiles, heads], cores, core):
+                start, row, end = Tiles[t, 0], Tiles[t, 1], Tiles[t, 2]     # first token of the sequence, first query of the tile, end of the sequence
+                rows = T.min(end - row, block)
+                T.copy(Q[row : row + rows, h, 0:dim], q[0:rows, 0:dim])
+                T.copy(q, q0)
+                with T.SimtVF(threads=128):
+                    for i in T.Parallel(half):
+                        top[i] = Sink[h]
+                        total[i] = 1.0
+                    for i, d in T.Parallel(half, dim):
+                        acc[i, d] = 0.0
+                first = T.max(row - window + 1, start)
+                for n in T.serial(T.ceildiv(row + rows - first, block)):
+                    at = first + n * block
+                    keys = T.min(end - at, block)
+                    T.copy(K[at : at + keys, h // (heads // groups), 0:dim], k[0:keys, 0:dim])
+                    T.copy(V[at : at + keys, h // (heads // groups), 0:dim], v[0:keys, 0:dim])
+                    T.copy(k, k0)
+                    T.gemm(q0, k0, sc, transpose_B=True, clear_accum=True)
+                    T.dual_copy(sc, s)
+                    with T.SimtVF(threads=128):
+                        f = T.alloc_fragment((half, block), "float32")
+                        high, sums, shrink = T.alloc_fragment((half,), "float32"), T.alloc_fragment((half,), "float32"), T.alloc_fragment((half,), "float32")
+                        for i, j in T.Parallel(half, block):
+                            me = row + sid * half + i
+                            f[i, j] = T.if_then_else(at + j <= me and at + j > me - window and at + j < end, s[i, j] * scale, -1e30)
+                        T.reduce_max(f, high, dim=1)
+                        for i in T.Parallel(half):
+                            high[i] = T.max(high[i], top[i])
+                            shrink[i] = T.exp(top[i] - high[i])
+                        for i, j in T.Parallel(half, block):
+                            f[i, j] = T.exp(f[i, j] - high[i])
+                        T.reduce_sum(f, sums, dim=1)
+                        for i in T.Parallel(half):
+                            total[i] = total[i] * shrink[i] + sums[i]
+                            top[i] = high[i]
+                        for i, j in T.Parallel(half, block):
+                            p[i, j] = f[i, j]
+                        for i, d in T.Parallel(half, dim):
+                            acc[i, d] = acc[i, d] * shrink[i]
+                    T.dual_copy(p, p1)
+                    T.copy(p1, p0)
+                    T.copy(v, v0)
+                    T.gemm(p0[0:block, 0:keys], v0[0:keys, 0:dim], oc, clear_accum=True)
+                    T.dual_copy(oc, pv)
+                    with T.SimtVF(threads=128):
+                        for i, d in T.Parallel(half, dim):
+                            acc[i, d] = acc[i, d] + pv[i, d]
+                with T.SimtVF(threads=128):
+                    for i, d in T.Parallel(half, dim):
+                        out[i, d] = acc[i, d] / total[i]
+                mine = T.max(T.min(rows - sid * half, half), 0)
+                if mine > 0:
+                    T.copy(out[0:mine, 0:dim], O[row + sid * half : row + sid * half + mine, h, 0:dim])
+    return packed_attention
