@@ -306,3 +306,77 @@ def row_too_many():
                     T.simd.vsts(a[j * 64], T.simd.vdup(1.0, "float32"))
             T.copy(a, C)
     return row_too_many
+
+
+@tilelang.jit(target="ascend")
+def rounds(tiles, by_quotient, cores=4):
+    """Each core adds 1 to every fourth row, from its own number on."""
+    @T.prim_func
+    def rounds(C: T.Tensor((tiles, 64), "float32")):
+        with T.Kernel(cores) as core:
+            one = T.alloc_shared((64,), "float32")
+            with T.SimdVF():
+                T.simd.vsts(one[0], T.simd.vdup(T.float32(1), "float32"))
+            T.set_atomic("add", "float32")
+            if by_quotient:
+                for i in T.serial(T.ceildiv(tiles - core, cores)):
+                    if core + i * cores < tiles:
+                        T.copy(one, C[T.min(core + i * cores, tiles - 1), 0:64])
+            else:
+                for i in T.serial(core, tiles, cores):
+                    T.copy(one, C[i, 0:64])
+            T.set_atomic_none()
+    return rounds
+
+
+@tilelang.jit(target="ascend")
+def short_rows(k):
+    """Some rows of a tile in L1, whose columns may end within it."""
+    @T.prim_func
+    def short_rows(A: T.Tensor((64, k), "bfloat16"), L: T.Tensor((8,), "int32"), C: T.Tensor((64, 64), "float32")):
+        with T.Kernel(1):
+            a = T.alloc_l1((64, 64), "bfloat16")
+            c = T.alloc_l0c((64, 64), "float32")
+            for i in T.serial(T.ceildiv(k, 64)):
+                T.copy(A[0 : L[0], i * 64 : i * 64 + 64], a[0 : L[0], 0:64])
+                T.gemm(a, a, c, transpose_B=True, clear_accum=(i == 0))
+            T.copy(c, C)
+    return short_rows
+
+
+@tilelang.jit(target="ascend")
+def l1_and_l0():
+    """A product from L1 and one from buffers of the program's own in L0."""
+    @T.prim_func
+    def l1_and_l0(A: T.Tensor((64, 64), "bfloat16"), C: T.Tensor((64, 64), "float32")):
+        with T.Kernel(1):
+            a = T.alloc_l1((64, 64), "bfloat16")
+            left, right = T.alloc_l0a((64, 64), "bfloat16"), T.alloc_l0b((64, 64), "bfloat16")
+            c = T.alloc_l0c((64, 64), "float32")
+            T.copy(A, a)
+            T.copy(a, left)
+            T.copy(a, right)
+            T.gemm(left, right, c, transpose_B=True, clear_accum=True)
+            T.gemm(a, a, c, transpose_B=True)
+            T.copy(c, C)
+    return l1_and_l0
+
+
+@tilelang.jit(target="ascend")
+def met():
+    """Vector cores store V, all meet, cube cores load all of it."""
+    @T.prim_func
+    def met(A: T.Tensor((128, 64), "bfloat16"), V: T.Tensor((128, 64), "bfloat16"), C: T.Tensor((64, 64), "float32")):
+        with T.MixedKernel(2, sids=2) as (core, sid):
+            own = T.alloc_shared((32, 64), "bfloat16")
+            a = T.alloc_l1((64, 64), "bfloat16")
+            c = T.alloc_l0c((64, 64), "float32")
+            row = core * 64 + sid * 32
+            T.copy(A[row : row + 32, 0:64], own)
+            T.copy(own, V[row : row + 32, 0:64])
+            T.ascend_sync_inter_arrive("PIPE_MTE3", 0)
+            T.ascend_sync_inter_wait("PIPE_MTE3", 0)
+            T.copy(V[64 - core * 64 : 128 - core * 64, 0:64], a)
+            T.gemm(a, a, c, transpose_B=True, clear_accum=True)
+            T.copy(c, C)
+    return met

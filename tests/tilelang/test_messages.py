@@ -64,6 +64,7 @@ def test_a_row_too_many_in_ub_is_reported(broken, monkeypatch):
     ("reversed_by_some", (200, False), "not warp-uniform"),
     ("atomic", ("float16",), "Unresolved call .*tl.atomic_addx2"),
     *(("row_sums", (columns,), "no available layout found") for columns in (33, 520, 4097)),
+    ("short_rows", (72,), "padding requires a zero-based destination region covering the full row axis"),
 ])
 def test_what_tilelang_0_1_15_does_not_lower(broken, program, arguments, message):
     with pytest.raises(Exception, match=message):
@@ -113,3 +114,25 @@ def test_a_cast_of_neighbours_from_float16_to_bfloat16_copies_their_bits(broken)
     for types in (("float16", "bfloat16"), ("int32", "float32"), ("float32", "int32"), ("int16", "int32")):
         x = (torch.randn(512) * 100).to(getattr(torch, types[0]))
         assert torch.equal(broken.converted_one_by_one(*types)(x.npu()).cpu(), x.to(getattr(torch, types[1])))
+
+
+@pytest.mark.tilelang
+def test_a_loop_whose_count_is_a_quotient_of_0_or_1_runs_once_everywhere(broken):
+    counts = {}
+    for by_quotient in (True, False):
+        c = torch.zeros(2, 64).npu()
+        broken.rounds(2, by_quotient)(c)
+        counts[by_quotient] = c[:, 0].tolist()
+    assert counts == {True: [1, 3], False: [1, 1]}
+
+
+@pytest.mark.tilelang
+def test_products_from_l1_and_buffers_in_l0_share_the_beginning_of_l0(broken):
+    source = broken.l1_and_l0().get_kernel_source()
+    assert "ascend_gemm_l1<" in source and re.search(r"__ca__ bfloat16_t \*left = \(__ca__ bfloat16_t \*\)0;", source)
+
+
+@pytest.mark.tilelang
+def test_the_barrier_of_vector_cores_does_not_hold_cube_cores(broken):
+    cube, vector = broken.met().get_kernel_source().split("if ASC_IS_AIV")
+    assert "asc_sync_inter_wait(PIPE_MTE3, 0)" in vector and "asc_sync_inter_wait" not in cube
