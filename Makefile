@@ -5,7 +5,7 @@
 #   demo    a real model's layers on the emulated chip        examples/demo.py
 #   test    the default test suite                            PYTEST_ARGS=... adds arguments
 #   check   lint and the quick tests
-#   test-tilelang   TileLang programs and the tile-kernels wheel, then both under ASCEND_SIM_CHECK=memory; 10 to 14 minutes on two cores at first,
+#   test-tilelang   TileLang programs and the tile-kernels wheel, then both under ASCEND_SIM_CHECK=races, which brings memory; 10 to 14 minutes on two cores at first,
 #                   its caches stay in build/tilelang-cache     TILELANG_JOBS=... pytest processes (as many as cores); PYTEST_ARGS="-m tilelang" adds slow cases
 #   test-clients    unmodified transformers computes FP8 layers and a small DeepSeek-V3 by deep_gemm
 #   test-aarch64    the instruction set compiled for the other processor, under qemu: needs aarch64-linux-gnu-g++ and qemu-aarch64
@@ -51,7 +51,7 @@ check: build
 test-tilelang: build
 	@$(REQUIRE) test tilelang
 	@$(RUN) -m pytest -n $(TILELANG_JOBS) -m "not (large or slow)" tests/toolkit tests/tilelang $(PYTEST_ARGS)
-	@ASCEND_SIM_CHECK=memory $(RUN) -m pytest -n $(TILELANG_JOBS) -m "tilelang and not slow" -k "not takes" --ignore=tests/tilelang/test_programs.py \
+	@ASCEND_SIM_CHECK=races $(RUN) -m pytest -n $(TILELANG_JOBS) -m "tilelang and not slow" -k "not takes" --ignore=tests/tilelang/test_programs.py \
 		--ignore=tests/tilelang/tile_kernels/test_reported_fault.py tests/tilelang $(PYTEST_ARGS)
 
 test-clients: build

@@ -124,6 +124,7 @@ def _shims(text: str) -> tuple[str, ...]:
 class Checks:
     memory: bool = False
     division: bool = False
+    races: bool = False
 
 
 def _checks(text: str) -> Checks:
@@ -133,6 +134,8 @@ def _checks(text: str) -> Checks:
         raise ValueError(f"there is no check {', '.join(map(repr, unknown))}")
     if "division" in names and platform.machine() != "x86_64":
         raise ValueError(f"the check division needs a processor that traps, x86-64; this one is {platform.machine()}, where the quotient is 0")
+    if "races" in names:
+        names.append("memory")      # what watches memory tells which accesses there are
     return Checks(**dict.fromkeys(names, True))
 
 
@@ -209,8 +212,9 @@ _variable("ASCEND_SIM_THREADS", "0", _integer(0, 4096), "0 (one for each usable 
           "host threads that run the emulated cores; never changes results")
 _variable("ASCEND_SIM_HOST_ISA", "auto", _one_of(*HOST_ISAS), ", ".join(HOST_ISAS),
           "host SIMD level; a level that this CPU lacks is an error")
-_variable("ASCEND_SIM_CHECK", "none", _checks, "none, or a list of memory, division",
-          "memory: kernels given as text report accesses out of range and undefined data that leaves UB; division: their SIMT threads report integer division by zero")
+_variable("ASCEND_SIM_CHECK", "none", _checks, "none, or a list of memory, division, races",
+          "memory: kernels given as text report accesses out of range and undefined data that leaves UB; division: their SIMT threads report integer division by zero; "
+          "races: accesses to on-chip memories that no flag, lock or barrier orders, with memory's checks")
 _variable("ASCEND_SIM_SHIMS", "none", _shims, "none, all, or a list of " + ", ".join(SHIMS),
           "stand-ins for what existing code imports or looks for; toolkit brings torch_npu and davinci")
 _variable("ASCEND_SIM_CACHE_DIR", "~/.cache/ascend-sim", _folder, "a folder",

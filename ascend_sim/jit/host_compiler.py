@@ -167,8 +167,9 @@ def flags(of_level: str) -> tuple[str, ...]:
 
 
 def check_flags(compiler: Compiler) -> tuple[str, ...]:
-    """For ASCEND_SIM_CHECK=memory: plain loads and stores call what csrc/isa/memory_check.h defines; no sanitizer library is linked."""
-    return CHECK_MEMORY_FLAGS[compiler.family] if config.checks().memory else ()
+    """For ASCEND_SIM_CHECK=memory and races: plain loads and stores call what csrc/isa/memory_check.h defines; no sanitizer library is linked."""
+    checks = config.checks()
+    return (CHECK_MEMORY_FLAGS[compiler.family] if checks.memory else ()) + (("-DASCEND_SIM_CHECK_RACES",) if checks.races else ())
 
 
 def include_folders() -> tuple[Path, ...]:

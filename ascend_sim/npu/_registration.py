@@ -69,6 +69,7 @@ def configure() -> None:
     _C.set_threads(config.threads())
     _C.set_launch_timeout(config.launch_timeout_s())
     _C.set_division_check(config.checks().division)
+    _C.set_race_check(config.checks().races)
     if config.host_isa() != "auto":
         try:
             _C.set_host_isa(config.host_isa())

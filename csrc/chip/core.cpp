@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "chip/launch.h"
+#include "chip/races.h"
 #include "chip/source_line.h"
 
 namespace ascend {
@@ -78,6 +79,8 @@ std::atomic<RecordObserver> record_observer{nullptr};
 void set_record_observer(RecordObserver observer) { record_observer = observer; }
 bool has_record_observer() { return record_observer.load(std::memory_order_relaxed) != nullptr; }
 
+bool Core::is_lazy(Pipe pipe) const { return kind == CoreKind::aic && pipe == Pipe::MTE2 && !ai.races; }
+
 // ---- issue ----------------------------------------------------------------------------------------------------------
 
 namespace {
@@ -131,6 +134,7 @@ void Core::append(Record& record, const void* pc) {
 
 void Core::issue(Record& record, const void* pc) {
     append(record, pc);
+    if (ai.races) [[unlikely]] ai.races->issued(*this, record);
     PipeState& pipe = pipes_[index_of(record.pipe)];
     if (is_lazy(record.pipe) || !pipe.deferred.empty() || pipe.performing || !perform_first(pipe, record))
         pipe.deferred.push_back(record);
@@ -148,6 +152,7 @@ bool Core::perform_first(PipeState& pipe, const Record& record) {
 // For S and V: the fiber itself waits.
 void Core::issue_in_order(Record& record, const void* pc) {
     append(record, pc);
+    if (ai.races) [[unlikely]] ai.races->issued(*this, record);
     PipeState& pipe = pipes_[index_of(record.pipe)];
     pipe.deferred.push_back(record);
     advance(record.pipe);
@@ -207,11 +212,15 @@ bool Core::waits_for_grid() const {
 
 bool Core::perform(const Record& record) {
     if (record.path == Path::sync) {
+        const bool releases = ai.races && RaceCheck::releases(record);
+        if (releases) [[unlikely]] ai.races->performs(*this, record);
         if (!perform_sync(record)) return false;
+        if (ai.races && !releases) [[unlikely]] ai.races->performs(*this, record);
     } else {
         const OpInfo& info = op_table()[record.op];
         if (!ai.launch->skips_effects()) {
             if (info.ready && !info.ready(*this, record)) return false;
+            if (ai.races) [[unlikely]] ai.races->performs(*this, record);
             if (ai.put_off && ai.put_off->active && !info.knows_put_off) ai.put_off->settle(record);
             ai.loads_performed += record.pipe == Pipe::MTE1;
             info.effect(*this, record);
@@ -329,6 +338,7 @@ void Core::barrier(Pipe pipe, const void* pc) {
     if (pipe == Pipe::all) {
         append(record, pc);
         drain_all(pc);
+        if (ai.races) [[unlikely]] ai.races->all_pipes_drained(*this);
     } else {
         runs_in_fiber(pipe) ? issue_in_order(record, pc) : issue(record, pc);
     }
@@ -477,6 +487,7 @@ void Core::reset_for_block(int block_index, bool runs) {
 }
 
 AiCore::AiCore() = default;
+AiCore::~AiCore() = default;
 
 void AiCore::reset_for_block() {
     for (Memory* memory : {&l1, &l0a, &l0b, &l0a_mx, &l0b_mx, &l0c, &bt, &fb, &ub[0], &ub[1]}) memory->valid.clear();
@@ -487,6 +498,9 @@ void AiCore::reset_for_block() {
     undefined_factor = {};
     undefined_transfer = {};
     if (put_off) put_off->forget();  // of a block that ended without looking, or in a fault
+    if (!RaceCheck::is_on() || launch->skips_effects()) races.reset();
+    else if (races) races->new_block();
+    else races = std::make_unique<RaceCheck>(*this);
     progress = 0;
 }
 

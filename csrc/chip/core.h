@@ -23,6 +23,7 @@ namespace ascend {
 class Core;
 class AiCore;
 class Launch;
+class RaceCheck;
 struct Frames;
 
 using Effect = void (*)(Core&, const Record&);
@@ -126,7 +127,8 @@ private:
     };
 
     // MTE2 of the cube core loads when it is asked to: L1 is filled far ahead of its use, for the host's caches too far.
-    bool is_lazy(Pipe pipe) const { return kind == CoreKind::aic && pipe == Pipe::MTE2; }
+    // Not where races are looked for: they are between what program order puts one behind the other.
+    bool is_lazy(Pipe pipe) const;
     void wake(Pipe pipe) {
         if (!is_lazy(pipe)) advance(pipe);
     }
@@ -206,6 +208,7 @@ struct UndefinedTransfer {
 class AiCore {
 public:
     AiCore();
+    ~AiCore();
     int index = 0;          // position on the chip
     Launch* launch = nullptr;
 
@@ -225,6 +228,7 @@ public:
     UndefinedTransfer undefined_transfer;
     uint64_t loads_performed = 0;     // instructions of MTE1: what L0A and L0B hold is the same while it is
     std::unique_ptr<PutOff> put_off;  // null: nothing ever was
+    std::unique_ptr<RaceCheck> races; // null: not looked for (chip/races.h)
     Core aic{*this, CoreKind::aic}, aiv0{*this, CoreKind::aiv0}, aiv1{*this, CoreKind::aiv1};
     Core* cores[3] = {&aic, &aiv0, &aiv1};
 

@@ -5,6 +5,7 @@
 
 #include <optional>
 
+#include "chip/races.h"
 #include "host/host.h"
 #include "isa/cube_queue.h"
 #include "isa/cube_undefined.h"
@@ -49,9 +50,25 @@ bool mmad_ready(Core& core, const Record& record) {
     return ready;
 }
 
+void note_accesses(const Core& core, const Record& record) {
+    const MmadPayload& p = record.mmad;
+    const AiCore& ai = core.ai;
+    const auto m1 = static_cast<uint32_t>(blocks_of_16(p.m)), n1 = static_cast<uint32_t>(blocks_of_16(p.n));
+    const auto k0 = static_cast<uint32_t>(elements_per_unit(record.type)), k1 = (p.k + k0 - 1) / k0;
+    reads(core, record, ai.l0a, {p.l0a, m1 * k1 * kFractalBytes});
+    reads(core, record, ai.l0b, {p.l0b, n1 * k1 * kFractalBytes});
+    if (p.mx) {  // 16 rows x 2 scales of 32 elements
+        reads(core, record, ai.l0a_mx, {p.a_scale, m1 * (p.k / 64) * kUnitBytes});
+        reads(core, record, ai.l0b_mx, {p.b_scale, n1 * (p.k / 64) * kUnitBytes});
+    }
+    if (p.has_bias) reads(core, record, ai.bt, {p.bias, n1 * 64});
+    L0cExtent{p.l0c, p.m, p.n, blocks_of_16(p.m)}.each([&](uint32_t at, uint32_t bytes) { writes(core, record, ai.l0c, {at, bytes}); });
+}
+
 void mmad_effect(Core& core, const Record& record) {
     const MmadPayload& p = record.mmad;
     AiCore& ai = core.ai;
+    if (ai.races) [[unlikely]] note_accesses(core, record);
     std::optional<PartialProduct> partial;
     if (const Undefined first = first_undefined(ai, record); first.what) [[unlikely]] partial.emplace(core, record, first);
     host::MmadArgs args{};

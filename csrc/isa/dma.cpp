@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "chip/launch.h"
+#include "chip/races.h"
 #include "formats/bf16.h"
 #include "formats/f16.h"
 #include "host/copy.h"
@@ -34,10 +35,12 @@ const uint8_t* host(uint64_t address) { return reinterpret_cast<const uint8_t*>(
 
 // ---- MTE2: row-major to fractal -------------------------------------------------------------------------------------
 
-// rows x units of 32 bytes were written at (u * c0_stride + r * n_stride): mark them defined.
-void define_units(Memory& l1, uint32_t base, int rows, int units, int n_stride, int c0_stride) {
+// rows x units of 32 bytes are written at (u * c0_stride + r * n_stride): mark them defined.
+void define_units(Core& core, const Record& record, uint32_t base, int rows, int units, int n_stride, int c0_stride) {
+    Memory& l1 = core.ai.l1;
     for (int unit = 0; unit < units; ++unit) {
         const uint32_t begin = base + static_cast<uint32_t>(unit * c0_stride) * kUnitBytes;
+        writes(core, record, l1, {begin, kUnitBytes, static_cast<uint32_t>(rows), static_cast<uint32_t>(n_stride) * kUnitBytes});
         if (n_stride == 1) {
             l1.valid.set(begin, static_cast<uint32_t>(rows) * kUnitBytes);
             continue;
@@ -53,7 +56,7 @@ void nd2nz_effect(Core& core, const Record& record) {
     const int units = static_cast<int>((p.gm.row_bytes + kUnitBytes - 1) / kUnitBytes);
     for (int matrix = 0; matrix < p.outer; ++matrix) {
         const uint32_t base = p.local + static_cast<uint32_t>(matrix) * p.nz_stride * kUnitBytes;
-        define_units(l1, base, static_cast<int>(p.gm.rows), units, p.n_stride, p.c0_stride);
+        define_units(core, record, base, static_cast<int>(p.gm.rows), units, p.n_stride, p.c0_stride);
         if (CubeQueue* queue = CubeQueue::of(core.ai))
             if (queue->load_l1(record, base, host(p.gm.address) + matrix * p.gm.outer_stride)) continue;
         host::nd2nz(l1.at(base), host(p.gm.address) + matrix * p.gm.outer_stride, static_cast<int>(p.gm.rows),
@@ -70,9 +73,9 @@ void dn2nz_effect(Core& core, const Record& record) {
     const int units = (columns * bytes + static_cast<int>(kUnitBytes) - 1) / static_cast<int>(kUnitBytes);
     for (int matrix = 0; matrix < p.outer; ++matrix) {
         const uint32_t base = p.local + static_cast<uint32_t>(matrix) * p.nz_stride * kUnitBytes;
+        define_units(core, record, base, rows, units, p.n_stride, p.c0_stride);
         host::dn2nz(l1.at(base), host(p.gm.address) + matrix * p.gm.outer_stride, rows, columns, bytes, p.gm.row_stride,
                     p.n_stride, p.c0_stride);
-        define_units(l1, base, rows, units, p.n_stride, p.c0_stride);
     }
 }
 const uint16_t op_dn2nz = register_op("asc_copy_gm2l1_dn2nz", dn2nz_effect);
@@ -172,6 +175,7 @@ namespace {
 void gm2l1_effect(Core& core, const Record& record) {
     const GmPayload& p = record.gm;
     Memory& l1 = core.ai.l1;
+    writes(core, record, l1, {p.local, p.gm.row_bytes, p.gm.rows, p.n_stride * kUnitBytes});
     for (uint32_t row = 0; row < p.gm.rows; ++row) {
         const uint32_t at = p.local + row * p.n_stride * kUnitBytes;
         std::memcpy(l1.at(at), host(p.gm.address) + row * p.gm.row_stride, p.gm.row_bytes);
@@ -211,10 +215,11 @@ namespace {
 void fill_l1_effect(Core& core, const Record& record) {
     const MovePayload& p = record.move;
     Memory& l1 = core.ai.l1;
-    const uint32_t span = p.outer_steps * (uint32_t{p.inner_steps} + p.dst_stride) * kUnitBytes;
+    const uint32_t step = (uint32_t{p.inner_steps} + p.dst_stride) * kUnitBytes, span = p.outer_steps * step;
+    writes(core, record, l1, {p.dst, p.inner_steps * kUnitBytes, p.outer_steps, step});
     if (CubeQueue* queue = CubeQueue::of(core.ai)) queue->before_write_l1(p.dst, p.dst + span, false);
     for (uint32_t repeat = 0; repeat < p.outer_steps; ++repeat) {
-        const uint32_t begin = p.dst + repeat * uint32_t{static_cast<uint32_t>(p.inner_steps) + p.dst_stride} * kUnitBytes;
+        const uint32_t begin = p.dst + repeat * step;
         for (uint32_t at = 0; at < uint32_t{p.inner_steps} * kUnitBytes; at += 4)
             std::memcpy(l1.at(begin + at), &p.word, 4);
         l1.valid.set(begin, uint32_t{p.inner_steps} * kUnitBytes);
@@ -265,6 +270,7 @@ void gm2ub_effect(Core& core, const Record& record) {
     const uint32_t element = pads >> 16 & 0xff;
     const uint32_t left = (pads & 0xff) * element, right = (pads >> 8 & 0xff) * element;
     const auto value = static_cast<uint32_t>(static_cast<uint64_t>(p.gm.outer_stride) >> 32);
+    writes(core, record, ub, {p.local, left + p.gm.row_bytes + right, p.gm.rows, dst_stride});
     for (uint32_t row = 0; row < p.gm.rows; ++row) {
         const uint8_t* source = host(p.gm.address) + row * p.gm.row_stride;
         uint8_t* target = ub.at(p.local + row * dst_stride);
@@ -403,6 +409,7 @@ void ub2gm_effect(Core& core, const Record& record) {
     const GmPayload& p = record.gm;
     Memory& ub = core.ai.ub_of(core);
     const uint32_t src_stride = uint32_t{p.n_stride} | uint32_t{p.c0_stride} << 16;
+    reads(core, record, ub, {p.local, p.gm.row_bytes, p.gm.rows, src_stride});
     if (ub.valid.byte_bits()) [[unlikely]]
         for (uint32_t row = 0; row < p.gm.rows; ++row)
             require_defined(core, record, ub, p.local + row * src_stride, p.gm.row_bytes);
@@ -432,6 +439,8 @@ void ub2l1_effect(Core& core, const Record& record) {
     Memory& ub = core.ai.ub_of(core);
     Memory& l1 = core.ai.l1;
     const uint32_t bytes = p.inner_steps * kUnitBytes;
+    reads(core, record, ub, {p.src, bytes, p.outer_steps, bytes + p.src_stride * kUnitBytes});
+    writes(core, record, l1, {p.dst, bytes, p.outer_steps, bytes + p.dst_stride * kUnitBytes});
     if (CubeQueue* queue = CubeQueue::of(core.ai))
         queue->before_write_l1(p.dst, p.dst + p.outer_steps * (bytes + p.dst_stride * kUnitBytes), false);
     for (uint32_t burst = 0; burst < p.outer_steps; ++burst) {

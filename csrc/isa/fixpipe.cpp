@@ -7,6 +7,7 @@
 #include <cstring>
 #include <vector>
 
+#include "chip/races.h"
 #include "host/copy.h"
 #include "isa/cube_undefined.h"
 #include "isa/dma.h"
@@ -77,6 +78,15 @@ int64_t undefined_source(const Core& core, const Record& record) {
     core.fail(record, format("source: L0C address 0x%llx holds undefined data%s", static_cast<long long>(at), undefined_factor(core.ai).c_str()));
 }
 
+// All that is read of L0C: a column block of a matrix, row by row if rows are skipped.
+void note_source(const Core& core, const Record& record) {
+    const FixPayload& p = record.fix;
+    for (int matrix = 0; matrix < matrices_of(record); ++matrix)
+        for (int n1 = 0; n1 * 16 < p.n; ++n1)
+            reads(core, record, core.ai.l0c, {p.l0c + static_cast<uint32_t>(matrix * p.matrix_rows + n1 * p.src_stride) * 64,
+                                              static_cast<uint32_t>(std::min(16, p.n - n1 * 16)) * 4, p.m, c0_stride(core, p) * 64});
+}
+
 void check_source(Core& core, const Record& record) {
     if (const int64_t at = undefined_source(core, record); at >= 0) [[unlikely]] fail_on_source(core, record, at);
 }
@@ -108,6 +118,7 @@ const uint8_t* parameters(Core& core, const Record& record, FixRegister which, i
         core.fail(record, format("%s of %d columns at FB address 0x%llx; it is 64-byte aligned and FB ends at 0x%x", what,
                                  record.fix.n, static_cast<unsigned long long>(address), fb.bytes()));
     const int64_t missing = fb.valid.first_undefined(static_cast<uint32_t>(address), static_cast<uint32_t>(bytes));
+    reads(core, record, fb, {static_cast<uint32_t>(address), static_cast<uint32_t>(bytes)});
     if (missing >= 0)
         core.fail(record, format("%s: FB address 0x%llx holds undefined data", what, static_cast<long long>(missing)));
     return fb.at(static_cast<uint32_t>(address));
@@ -263,6 +274,7 @@ void to_memory(Core& core, const Record& record, const FixConversion& c, int mat
                uint32_t at, bool partial) {
     if (part.rows <= 0 || part.columns <= 0) return;
     const auto define = [&](int64_t offset, const uint8_t*, int bytes) {
+        writes(core, record, memory, {at + static_cast<uint32_t>(offset), static_cast<uint32_t>(bytes)});
         memory.valid.set(at + static_cast<uint32_t>(offset), static_cast<uint32_t>(bytes));
     };
     if (convert_in_place(core, record, c, matrix, part, memory.at(at)))
@@ -282,6 +294,7 @@ uint32_t matrix_at(const FixPayload& p, int matrix) {
 void l0c2ub_effect(Core& core, const Record& record) {
     const FixPayload& p = record.fix;
     AiCore& ai = core.ai;
+    if (ai.races) [[unlikely]] note_source(core, record);
     const bool partial = is_partial(core, record);
     const FixConversion c = conversion_of(core, record);
     const int half_m = p.m / 2, half_n = p.n / 2;
@@ -301,6 +314,7 @@ const uint16_t op_l0c2ub = register_op("asc_copy_l0c2ub", l0c2ub_effect, fix_rea
 
 void l0c2l1_effect(Core& core, const Record& record) {
     const FixPayload& p = record.fix;
+    if (core.ai.races) [[unlikely]] note_source(core, record);
     const bool partial = is_partial(core, record);
     const FixConversion c = conversion_of(core, record);
     for (int matrix = 0; matrix < matrices_of(record); ++matrix)
@@ -311,6 +325,7 @@ const uint16_t op_l0c2l1 = register_op("asc_copy_l0c2l1", l0c2l1_effect, fix_rea
 
 void l0c2gm_effect(Core& core, const Record& record) {
     const FixPayload& p = record.fix;
+    if (core.ai.races) [[unlikely]] note_source(core, record);
     check_source(core, record);
     const FixConversion c = conversion_of(core, record);
     const int atomic_kind = static_cast<int>(p.local);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "chip/races.h"
 #include "isa/instruction.h"
 
 namespace ascend::isa {
@@ -40,6 +41,8 @@ void img2col_effect(Core& core, const Record& record) {
             const auto to = p.dst + static_cast<uint32_t>((unit * row_blocks + row / 16) * 16 + row % 16) * kUnitBytes;
             const bool inside = y >= 0 && y < p.height && x >= 0 && x < p.width;
             const auto from = p.src + static_cast<uint32_t>(inside ? (channel * p.height + y) * p.width + x : 0) * kUnitBytes;
+            if (inside) reads(core, record, l1, {from, kUnitBytes});
+            writes(core, record, l0a, {to, kUnitBytes});
             std::memcpy(l0a.at(to), inside ? l1.at(from) : pad, kUnitBytes);
             if (!inside || l1.valid.test(from)) l0a.valid.set(to, kUnitBytes);
             else l0a.valid.undefine_granule(to), core.ai.l0a_parts.of(to) = 0;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "chip/races.h"
 #include "formats/bf16.h"
 #include "formats/f16.h"
 #include "host/copy.h"
@@ -39,6 +40,8 @@ void load_effect(Core& core, const Record& record) {
     Memory& l1 = core.ai.l1;
     const uint32_t first = p.src + (p.src_outer * p.src_stride + p.src_inner) * kFractalBytes;
     const uint32_t src_step = p.src_stride * kFractalBytes, dst_step = p.dst_stride * kFractalBytes;
+    reads(core, record, l1, {first, p.inner_steps * kFractalBytes, p.outer_steps, src_step});
+    writes(core, record, to, {p.dst, p.inner_steps * kFractalBytes, p.outer_steps, dst_step});
     for (uint32_t k = 0; k < p.outer_steps; ++k)
         copy_defined(to, b_side ? core.ai.l0b_parts : core.ai.l0a_parts, p.dst + k * dst_step, l1, first + k * src_step, p.inner_steps);
     if (CubeQueue* queue = CubeQueue::of(core.ai)) {
@@ -97,6 +100,8 @@ void load_transposed_effect(Core& core, const Record& record) {
         for (uint32_t m = 0; m < p.inner_steps; m += kBlocks) {
             const uint32_t src = p.src + ((p.src_outer + k) * p.src_stride + p.src_inner + m) * kFractalBytes;
             const uint32_t dst = p.dst + (m / kBlocks * p.dst_stride + kBlocks * k) * kFractalBytes;
+            reads(core, record, l1, {src, kBlocks * kFractalBytes});
+            writes(core, record, to, {dst, kBlocks * kFractalBytes});
             const uint32_t rows = leading_rows(l1, src, kBlocks);
             if constexpr (bits == 16)
                 host::transpose_b16(to.at(dst), 32, l1.at(src), 32);
@@ -119,6 +124,8 @@ void load_transposed_b32_effect(Core& core, const Record& record) {
         for (uint32_t m = 0; m < p.inner_steps; ++m) {
             const uint32_t left = p.src + ((p.src_outer + k) * p.src_stride + p.src_inner + m) * kFractalBytes;
             const uint32_t right = left + p.src_stride * kFractalBytes;
+            reads(core, record, l1, {left, kFractalBytes, 2, right - left});
+            writes(core, record, to, {p.dst + (2 * m * p.dst_stride + k / 2) * kFractalBytes, kFractalBytes, 2, p.dst_stride * kFractalBytes});
             const uint32_t rows = std::min(leading_rows(l1, left, 1), leading_rows(l1, right, 1));
             for (uint32_t half = 0; half < 2; ++half) {
                 const uint32_t dst = p.dst + ((2 * m + half) * p.dst_stride + k / 2) * kFractalBytes;
@@ -148,6 +155,8 @@ void load_mx_effect(Core& core, const Record& record) {
         for (uint32_t y = 0; y < p.inner_steps; ++y) {
             const uint32_t src = p.src + ((p.src_outer + x) * p.src_stride + p.src_inner + y) * kUnitBytes;
             const uint32_t dst = p.dst + (x * p.dst_stride + y) * kUnitBytes;
+            reads(core, record, l1, {src, kUnitBytes});
+            writes(core, record, to, {dst, kUnitBytes});
             std::memcpy(to.at(dst), l1.at(src), kUnitBytes);
             if (l1.valid.test(src)) to.valid.set(dst, kUnitBytes);
             else to.valid.undefine_granule(dst);
@@ -163,6 +172,8 @@ void load_parameters_effect(Core& core, const Record& record) {
     Memory& to = bias ? core.ai.bt : core.ai.fb;
     const Memory& l1 = core.ai.l1;
     const uint32_t factor = p.flags ? 2 : 1;
+    reads(core, record, l1, {p.src, p.word});
+    writes(core, record, to, {p.dst, p.word * factor});
     if (p.flags == 0) std::memcpy(to.at(p.dst), l1.at(p.src), p.word);
     for (uint32_t i = 0; p.flags && i < p.word / 2; ++i) {
         uint16_t code;
@@ -184,6 +195,8 @@ void l12ub_effect(Core& core, const Record& record) {
     Memory& ub = core.ai.ub[p.flags];
     const Memory& l1 = core.ai.l1;
     const uint32_t bytes = p.inner_steps * kUnitBytes;
+    reads(core, record, l1, {p.src, bytes, p.outer_steps, bytes + p.src_stride * kUnitBytes});
+    writes(core, record, ub, {p.dst, bytes, p.outer_steps, bytes + p.dst_stride * kUnitBytes});
     for (uint32_t burst = 0; burst < p.outer_steps; ++burst) {
         const uint32_t from = p.src + burst * (bytes + p.src_stride * kUnitBytes);
         const uint32_t to = p.dst + burst * (bytes + p.dst_stride * kUnitBytes);
@@ -199,6 +212,7 @@ void fill_l0_effect(Core& core, const Record& record) {
     const MovePayload& p = record.move;
     Memory& to = b_side ? core.ai.l0b : core.ai.l0a;
     const uint32_t bytes = p.inner_steps * kFractalBytes;
+    writes(core, record, to, {p.dst, bytes, p.outer_steps, bytes + p.dst_stride * kFractalBytes});
     for (uint32_t repeat = 0; repeat < p.outer_steps; ++repeat) {
         const uint32_t begin = p.dst + repeat * (bytes + p.dst_stride * kFractalBytes);
         for (uint32_t at = 0; at < bytes; at += 4) std::memcpy(to.at(begin + at), &p.word, 4);

@@ -14,10 +14,12 @@
 #include "chip/address.h"
 #include "chip/device.h"
 #include "chip/launch.h"
+#include "chip/races.h"
 #include "chip/source_line.h"
 #include "chip/trap.h"
 #include "isa/instruction.h"
 #include "isa/simt_launch.h"
+#include "isa/vf.h"
 
 namespace ascend::isa {
 
@@ -51,7 +53,7 @@ bool is_undefined_nan(const uint8_t* at, int element_bytes, bool is_float) {
     if (memory_check.tags) memory_check.tags->raced.bytes = 0;
     std::string instruction = instruction_at(reinterpret_cast<uint64_t>(pc));
     if (instruction.empty()) instruction = std::string(thread.empty() ? "scalar " : "SIMT ") + (access == Access::plain_load ? "load" : "store");
-    give_up(core, instruction.c_str(), thread.empty() ? Pipe::S : Pipe::V, pc, text);
+    give_up(core, instruction.c_str(), thread.empty() && !in_vector_function ? Pipe::S : Pipe::V, pc, text);
 }
 
 std::string last_read() {
@@ -152,6 +154,7 @@ void begin_memory_check() {
     MemoryCheck& m = memory_check;
     const Hbm& hbm = core.ai.launch->device().hbm;
     m = {};
+    in_vector_function = false;  // a fault may have left one
     images.code = {};
     m.arena_begin = hbm.begin() - hbm.guard_bytes();
     m.arena_bytes = hbm.capacity_bytes() + 2 * hbm.guard_bytes();
@@ -285,6 +288,23 @@ void check_access(const char* name, const void* address, uint64_t bytes, Access 
         m.pending_pc = pc;
         m.pending_saw_load = false;
     }
+}
+
+void check_order(const char* name, const void* address, uint64_t bytes, Access access, const void* pc) {
+    if (!running_core || !running_core->ai.races || bytes == 0) return;
+    Core& core = *running_core;
+    const Memory& ub = core.ai.ub_of(core);
+    const int64_t offset = ub.offset_of(address);
+    if (offset < 0 || static_cast<uint64_t>(offset) + bytes > kUbBytes) return;  // elsewhere, or reported as out of range
+    const bool is_plain = access == Access::plain_load || access == Access::plain_store;
+    const bool is_write = access == Access::plain_store || access == Access::store;
+    const Pipe pipe = is_plain && !simt.is_running && !in_vector_function ? Pipe::S : Pipe::V;
+    const Piece piece{static_cast<uint32_t>(offset), static_cast<uint32_t>(bytes)};
+    const RaceCheck::Race race = access == Access::plain_load ? core.ai.races->plain_load(core, pipe, pc, ub, piece)
+                                                              : core.ai.races->access(core, pipe, pc, ub, piece, is_write);
+    if (race.what.empty()) return;
+    if (race.pc == pc) fault(core, name, access, pc, race.what);
+    fault(core, nullptr, race.is_write ? Access::plain_store : Access::plain_load, race.pc, race.what);
 }
 
 void look_at_stored(const void* address, uint64_t bytes, int element_bytes, bool is_float) {

@@ -62,6 +62,13 @@ enum class Access : uint8_t { plain_load, plain_store, vector_load, store };
 [[gnu::visibility("default")]] void begin_memory_check();
 // What the fast ways below did not settle: returns if it is right after all, else ends the launch.
 [[gnu::visibility("default")]] void check_access(const char* name, const void* address, uint64_t bytes, Access access, const void* pc);
+// ASCEND_SIM_CHECK=races, before the access (chip/races.h): whether it is ordered behind those of other pipes.
+[[gnu::visibility("default")]] void check_order(const char* name, const void* address, uint64_t bytes, Access access, const void* pc);
+#if defined(ASCEND_SIM_CHECK_RACES)
+#define ASC_RACES(...) __VA_ARGS__
+#else
+#define ASC_RACES(...)
+#endif
 // Of a store that has happened: elements that are undefined's NaN (any NaN, if they are floats) leave their bytes undefined.
 [[gnu::visibility("default")]] void look_at_stored(const void* address, uint64_t bytes, int element_bytes, bool is_float);
 [[gnu::visibility("default")]] void settle_pending_store();
@@ -162,6 +169,8 @@ template <int kBytes>
 // Of vector instructions. kBytes: what one takes.
 template <int kBytes>
 [[gnu::always_inline]] inline void check_vector_load(const char* name, const void* address) {
+    // Whole registers are loaded, also where less is there to be used: the first 32 bytes stand for them.
+    ASC_RACES(check_order(name, address, kBytes < 32 ? kBytes : 32, Access::vector_load, ASCEND_SIM_HERE);)
     const uint64_t at = reinterpret_cast<uint64_t>(address) - memory_check.ub_begin;
     if (is_in_ub<kBytes>(at)) [[likely]] {
         if constexpr (kBytes <= 32) {
@@ -179,6 +188,7 @@ template <int kBytes>
 }
 template <int kBytes>
 [[gnu::always_inline]] inline void check_store(const char* name, const void* address) {
+    ASC_RACES(check_order(name, address, kBytes, Access::store, ASCEND_SIM_HERE);)
     const uint64_t at = reinterpret_cast<uint64_t>(address) - memory_check.ub_begin;
     if (is_in_ub<kBytes>(at)) [[likely]] {
         if constexpr (kBytes % 8 == 0) {
@@ -206,6 +216,7 @@ template <int kBytes, Access kAccess>
     const auto at = reinterpret_cast<uint64_t>(address);
     const uint64_t in_ub = at - m.ub_begin;
     see_to_pending_store(kAccess);
+    ASC_RACES(check_order(nullptr, address, kBytes, kAccess, pc);)
     if (kAccess == Access::plain_store && m.undefined_read_at) [[unlikely]] {
         check_access(nullptr, address, kBytes, kAccess, pc);
         return;
@@ -249,10 +260,12 @@ ASC_SIZED_CALLBACKS(8)
 ASC_SIZED_CALLBACKS(16)
 ASC_CALLBACK(asc_checked_loadN, "__asan_loadN_noabort", (const void* address, uint64_t bytes)) {
     ascend::isa::see_to_pending_store(ascend::isa::Access::plain_load);
+    ASC_RACES(ascend::isa::check_order(nullptr, address, bytes, ascend::isa::Access::plain_load, __builtin_return_address(0));)
     ascend::isa::check_access(nullptr, address, bytes, ascend::isa::Access::plain_load, __builtin_return_address(0));
 }
 ASC_CALLBACK(asc_checked_storeN, "__asan_storeN_noabort", (const void* address, uint64_t bytes)) {
     ascend::isa::see_to_pending_store(ascend::isa::Access::plain_store);
+    ASC_RACES(ascend::isa::check_order(nullptr, address, bytes, ascend::isa::Access::plain_store, __builtin_return_address(0));)
     ascend::isa::check_access(nullptr, address, bytes, ascend::isa::Access::plain_store, __builtin_return_address(0));
 }
 ASC_CALLBACK(asc_checked_no_return, "__asan_handle_no_return", ()) {}

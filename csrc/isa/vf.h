@@ -72,10 +72,19 @@ consteval uint32_t vf_place(const char* file, uint32_t line) {
     if (vf_counts.phase != phase) enter_vf_phase(phase);
 }
 
+// Only told where races are looked for: whose are plain accesses to UB, a vector function's or scalar code's?
+extern __thread bool in_vector_function __attribute__((tls_model("initial-exec"), visibility("default")));
+
 struct VfScope {
     [[gnu::always_inline]] explicit VfScope(uint32_t phase) {
         vf_phase(phase);
         ++vf_counts.calls;
+#if defined(ASCEND_SIM_CHECK_RACES)
+        in_vector_function = true;
+    }
+    [[gnu::always_inline]] ~VfScope() {
+        in_vector_function = false;
+#endif
     }
 };
 

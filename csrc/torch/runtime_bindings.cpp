@@ -16,6 +16,7 @@
 #include "chip/kernel_registry.h"
 #include "chip/launch.h"
 #include "chip/profile.h"
+#include "chip/races.h"
 #include "chip/spec.h"
 #include "chip/timeline.h"
 #include "chip/trap.h"
@@ -212,6 +213,7 @@ void bind_runtime(py::module_& module) {
     module.def("set_threads", set_host_threads, py::arg("count"));
     module.def("set_launch_timeout", set_launch_timeout, py::arg("seconds"));
     module.def("set_division_check", set_division_check, py::arg("on"));
+    module.def("set_race_check", RaceCheck::switch_on, py::arg("on"));
     module.def("set_host_isa", [](const std::string& name) {
         std::string reason;
         if (!host::set_level(name.c_str(), &reason)) throw std::invalid_argument(reason);

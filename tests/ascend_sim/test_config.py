@@ -66,7 +66,7 @@ def test_accepts(monkeypatch, name, text, read, expected):
     ("ASCEND_SIM_DEVICES", "128", "outside 1..127"),
     ("ASCEND_SIM_THREADS", "two", "not a whole number"),
     ("ASCEND_SIM_HOST_ISA", "sse", "portable, avx2, avx512, amx, neon"),
-    ("ASCEND_SIM_CHECK", "races", "there is no check 'races'); accepted: none, or a list of memory, division"),
+    ("ASCEND_SIM_CHECK", "bounds", "there is no check 'bounds'); accepted: none, or a list of memory, division, races"),
     ("ASCEND_SIM_CHECK", "memory, schedule:3", "there is no check 'schedule:3'"),
     ("ASCEND_SIM_TRACE", "/nowhere/at/all", "not a folder"),
     ("ASCEND_SIM_SHIMS", "torch_npu,npu", "unknown: 'npu'"),
@@ -85,6 +85,7 @@ def test_refuses_and_names_what_is_accepted(monkeypatch, name, text, message):
 @pytest.mark.parametrize("name, text, expected", [
     ("ASCEND_SIM_MODE", " FULL ", "full"), ("ASCEND_SIM_HOST_ISA", "Auto", "auto"), ("ASCEND_SIM_SHIMS", "ALL", config.SHIMS), ("ASCEND_SIM_SHIMS", "None", ()),
     ("ASCEND_SIM_SHIMS", "Torch_NPU,CUDA", ("torch_npu", "cuda")), ("ASCEND_SIM_CHECK", "MEMORY", config.Checks(memory=True)),
+    ("ASCEND_SIM_CHECK", "Races, division", config.Checks(memory=True, division=True, races=True)),
     ("ASCEND_SIM_STRICT", "TRUE", True), ("ASCEND_SIM_HBM_GB", "AUTO", None), ("ASCEND_RT_VISIBLE_DEVICES", "ALL", None), ("ASCEND_SIM_TRACE", "NONE", None),
     ("ASCEND_SIM_CXX", "AUTO", None), ("TORCH_NPU_DEVICE_CAPABILITY", "None", None), ("TORCH_NPU_DEVICE_CAPABILITY", " 9 . 0 ", (9, 0)),
 ])
@@ -135,7 +136,7 @@ def test_visible_devices_must_exist(monkeypatch):
 
 
 def test_all_that_is_wrong_is_said_at_once(monkeypatch):
-    for name, text in {"ASCEND_SIM_MODE": "fast", "ASCEND_SIM_CHECK": "races", "ASCEND_RT_VISIBLE_DEVICES": "x", "WORLD_SIZE": "0"}.items():
+    for name, text in {"ASCEND_SIM_MODE": "fast", "ASCEND_SIM_CHECK": "bounds", "ASCEND_RT_VISIBLE_DEVICES": "x", "WORLD_SIZE": "0"}.items():
         monkeypatch.setenv(name, text)
     assert [problem.partition("=")[0] for problem in config.problems()] == ["ASCEND_SIM_MODE", "ASCEND_RT_VISIBLE_DEVICES", "ASCEND_SIM_CHECK", "WORLD_SIZE"]
     with pytest.raises(ValueError) as caught:       # what the device raises: its own variables

@@ -53,7 +53,7 @@ def the_fault(check, what, mend, **answers):
 
 
 def test_every_bad_variable_is_found_and_misspelt_ones_are(monkeypatch):
-    for name, text in {"ASCEND_SIM_MODE": "fast", "ASCEND_SIM_CHECK": "races", "DG_PRINT_CONFIGS": "perhaps", "ASCEND_SIM_BACKEDN": "torch"}.items():
+    for name, text in {"ASCEND_SIM_MODE": "fast", "ASCEND_SIM_CHECK": "bounds", "DG_PRINT_CONFIGS": "perhaps", "ASCEND_SIM_BACKEDN": "torch"}.items():
         monkeypatch.setenv(name, text)
     found = faults(settings.variables)
     assert [finding.mend for finding in found] == [

@@ -27,6 +27,7 @@ __simt_vf__ void spin(__gm__ volatile int* x) {
 }
 extern "C" __global__ __vector__ void threads(__gm__ int* x) { asc_vf_call<spin>(cce::dim3(64), x); }
 ''')
+signal.signal(signal.SIGINT, signal.default_int_handler)       # not inherited: who runs in the background may ignore it
 _C.set_launch_timeout(60)
 x = torch.zeros(8, dtype=torch.int32).npu()
 
