@@ -296,8 +296,9 @@ void install_traps() {
     for (size_t i = 0; i < std::size(kSignals); ++i) {
         struct sigaction now;
         sigaction(kSignals[i], nullptr, &now);
-        if (now.sa_flags & SA_SIGINFO && now.sa_sigaction == handle) continue;
-        previous[i] = now;
+        const bool is_own = now.sa_sigaction == handle;  // a union: so it is if signal() restored it, too, which forgets the flags
+        if (is_own && now.sa_flags & SA_SIGINFO) continue;
+        if (!is_own) previous[i] = now;
         sigaction(kSignals[i], &action, nullptr);
     }
     action.sa_flags |= SA_RESTART;

@@ -26,6 +26,19 @@ __simt_vf__ void spin(__gm__ volatile int* x) {
     while (x[0] == 0) {}
 }
 extern "C" __global__ __vector__ void threads(__gm__ int* x) { asc_vf_call<spin>(cce::dim3(64), x); }
+
+#include <signal.h>
+static struct sigaction found;
+static void hand_on(int number, siginfo_t* info, void* context) {
+    if (found.sa_flags & SA_SIGINFO) found.sa_sigaction(number, info, context);
+    else found.sa_handler(number);
+}
+extern "C" void chain() {
+    struct sigaction own{};
+    own.sa_sigaction = hand_on;
+    own.sa_flags = SA_SIGINFO | SA_ONSTACK;
+    sigaction(SIGINT, &own, &found);
+}
 ''')
 signal.signal(signal.SIGINT, signal.default_int_handler)       # not inherited: who runs in the background may ignore it
 _C.set_launch_timeout(60)
@@ -74,4 +87,34 @@ def test_a_handler_of_its_own_keeps_the_launch(run_python):
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         while_it_runs(interrupt, release)
         kernels["loops"][4](x)
+    """))
+
+
+def test_ctrl_c_ends_a_launch_after_others_have_changed_the_handler(run_python):
+    """Z3, which TileLang calls, replaces the handler by signal() and restores what it found; others hand on to what they found."""
+    run_python(SETUP + textwrap.dedent("""
+        c = ctypes.CDLL(None)
+        c.signal.restype, c.signal.argtypes = ctypes.c_void_p, (ctypes.c_int, ctypes.c_void_p)
+
+        def restored_by_signal():
+            for number in (signal.SIGINT, signal.SIGSEGV, signal.SIGFPE):
+                c.signal(number, c.signal(number, None))
+
+        def interrupted():
+            while_it_runs(interrupt)
+            try:
+                kernels["loops"][4](x)
+                raise AssertionError
+            except KeyboardInterrupt as error:
+                assert isinstance(error.__cause__, LaunchError)
+        release()
+        kernels["loops"][4](x)
+        for change in (restored_by_signal, kernels["loops"]._library.chain, lambda: signal.signal(signal.SIGINT, signal.getsignal(signal.SIGINT))):
+            change()
+            interrupted()
+        try:
+            kernels["loops"][1](0x1000)
+            raise AssertionError
+        except LaunchError as error:
+            assert "loops" in str(error)
     """))
