@@ -21,11 +21,11 @@ extern "C" __global__ __vector__ void scale(__gm__ float* x, __gm__ float* y, in
     auto* out = in + per_block;
     const int begin = block_idx * per_block;
     asc_copy_gm2ub_align(in, x + begin, 1, per_block * 4, 0, 0, false, asc_load_l2_cache_mode{0}, 0, 0);
-    asc_sync_notify(PIPE_MTE2, PIPE_V, 0);
-    asc_sync_wait(PIPE_MTE2, PIPE_V, 0);
+    asc_sync_notify(PIPE_MTE2, PIPE_S, 0);
+    asc_sync_wait(PIPE_MTE2, PIPE_S, 0);
     for (int i = 0; i < per_block; ++i) out[i] = in[i] * factor;
-    asc_sync_notify(PIPE_V, PIPE_MTE3, 0);
-    asc_sync_wait(PIPE_V, PIPE_MTE3, 0);
+    asc_sync_notify(PIPE_S, PIPE_MTE3, 0);
+    asc_sync_wait(PIPE_S, PIPE_MTE3, 0);
     asc_copy_ub2gm_align(y + begin, out, 1, per_block * 4, asc_store_l2_cache_mode{0}, 0, 0);
 }
 
