@@ -2,6 +2,7 @@
 // When does an instruction take effect? At once, unless its pipe waits: then after the flag it waits for.
 #include "chip/core.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <mutex>
@@ -390,6 +391,40 @@ std::string Core::where() const {
     return format("core %d %s block %d", ai.index, core_kind_name(kind), block);
 }
 
+// The cube has a counter for each id of each vector core.
+std::string Core::name_of_cross(int id) const {
+    return kind == CoreKind::aic ? format("cross-core flag %d of aiv%d (counter %d)", id % 16, id / 16, id) : format("cross-core flag %d", id);
+}
+
+bool Core::will_wait(int pipe, uint16_t op, int from, int id) const {
+    return std::any_of(pipes_[pipe].deferred.begin(), pipes_[pipe].deferred.end(), [&](const Record& queued) {
+        return queued.path == Path::sync && queued.op == op && queued.sync.id == id && (op != op_wait_flag || index_of(queued.sync.other) == from);
+    });
+}
+
+// For a wait that nothing satisfies: flags that are set, that no instruction in a queue waits for, and that differ from its flag in one pipe or the id.
+std::string Core::unclaimed_flags(int from, int to, int id) const {
+    std::string names;
+    for (int f = 0; f < kPipes; ++f)
+        for (int t = 0; t < kPipes; ++t)
+            for (int i = 0; i < kFlagIds; ++i) {
+                const bool is_near = (f == from) + (t == to) + (i == id) == 2;
+                if (is_near && flag_sets_[f][t][i] > flag_waits_[f][t][i] && !will_wait(t, op_wait_flag, f, i))
+                    names += format("%s%s->%s id %d", names.empty() ? "" : ", ", pipe_name(static_cast<Pipe>(f)), pipe_name(static_cast<Pipe>(t)), i);
+            }
+    return names.empty() ? "" : "; set and not waited for so far: " + names;
+}
+
+std::string Core::unclaimed_cross() const {
+    std::string names;
+    for (int id = 0; id < kCrossIds; ++id) {
+        bool is_wanted = cross_[id] == 0;
+        for (int pipe = 0; pipe < kPipes; ++pipe) is_wanted |= will_wait(pipe, op_cross_wait, 0, id);
+        if (!is_wanted) names += (names.empty() ? "" : ", ") + name_of_cross(id);
+    }
+    return names.empty() ? "" : "; set and not waited for so far: " + names;
+}
+
 std::string Core::describe(const Record& record) const {
     const SyncPayload& sync = record.sync;
     if (record.path == Path::cube)
@@ -407,14 +442,19 @@ std::string Core::describe(const Record& record) const {
                 if (queued.path == Path::sync && queued.op == op_set_flag && queued.sync.other == record.pipe &&
                     queued.sync.id == sync.id)
                     return text + format("its set is queued behind what %s waits for", pipe_name(sync.other));
-            return text + (sets ? format("set %d, consumed %d", sets, flag_waits_[from][to][sync.id]) : "never set");
+            return text + (sets ? format("set %d, consumed %d", sets, flag_waits_[from][to][sync.id]) : "never set") +
+                   unclaimed_flags(from, to, sync.id);
         }
         case op_cross_wait: {
-            std::string text = format("cross-core flag %d", sync.id);
-            // The cube has a counter for each id of each vector core.
-            if (kind == CoreKind::aic) text = format("cross-core flag %d of aiv%d (counter %d)", sync.id % 16, sync.id / 16, sync.id);
             const int sets = cross_sets_[sync.id];
-            return text + (sets ? format(": set %d, all consumed", sets) : ": never set");
+            for (const Core* other : ai.cores)
+                for (int pipe = 0; pipe < kPipes; ++pipe)
+                    for (const Record& queued : other->pipes_[pipe].deferred)
+                        if (queued.path == Path::sync && queued.op == op_cross_set && queued.sync.targets >> static_cast<int>(kind) & 1 &&
+                            queued.sync.target_id[static_cast<int>(kind)] == sync.id)
+                            return name_of_cross(sync.id) + format(": its set is queued behind what %s of %s waits for", pipe_name(static_cast<Pipe>(pipe)),
+                                                                   core_kind_name(other->kind));
+            return name_of_cross(sync.id) + (sets ? format(": set %d, all consumed", sets) : ": never set") + unclaimed_cross();
         }
         case op_lock:
             return format("lock id %d: %u of %u earlier unlocks done", sync.id, unlocks_done_[sync.id],

@@ -142,6 +142,10 @@ private:
     [[noreturn]] void throw_error(const char* instruction, Pipe pipe, uint64_t pc, const Frames* stack, const std::string& what) const;
     std::string where() const;
     std::string describe(const Record& record) const;
+    std::string name_of_cross(int id) const;
+    bool will_wait(int pipe, uint16_t op, int from, int id) const;
+    std::string unclaimed_flags(int from, int to, int id) const;
+    std::string unclaimed_cross() const;
 
     PipeState pipes_[kPipes];
     FlagState flags_;

@@ -356,6 +356,15 @@ MIX(cores_wait_for_each_other) {
     }
 }
 
+MIX(cross_flag_of_another_id) {
+    if ASC_IS_AIC { asc_sync_intra_arrive(PIPE_MTE2, 2 + broken); }
+    if ASC_IS_AIV {
+        if (asc_get_sub_block_id() == 1) return;
+        asc_sync_intra_wait(PIPE_MTE2, 2);  // @waits_for_two
+        twice(x, y, {});
+    }
+}
+
 MIX(counter_overflow) {
     if ASC_IS_AIC {
         for (int i = 0; i < 15 + broken; ++i) asc_sync_intra_arrive(PIPE_FIX, 1);  // @count

@@ -46,7 +46,7 @@ FAULTS = {
     "scalar_out_of_range": ("scalar_store", f"{AIV} S: scalar load or store: UB0 address 0x40000 lies behind the memory"),
     "null_pointer": ("scalar_load", f"{AIV} S: scalar load or store: address 0x40 is .*null, or an offset into L1 or L0"),
     # flags
-    "lost_flag": ("wait_m", STUCK, f"{AIC_WAITS}  M  asc_sync_wait waits for flag MTE1->M id 1: never set",
+    "lost_flag": ("wait_m", STUCK, f"{AIC_WAITS}  M  asc_sync_wait waits for flag MTE1->M id 1: never set; set and not waited for so far: MTE1->M id 0     ",
                   f"{AIC_WAITS}  FIX  asc_sync_wait waits for flag M->FIX id 0: its set is queued behind what M waits for"),
     "lost_flag_of_vector_core": ("wait_v", STUCK, f"{AIV_WAITS}  V  asc_sync_wait waits for flag MTE2->V id 5: never set"),
     "flag_set_twice": ("second_set", "flags are used wrongly; outputs may be written",
@@ -59,8 +59,10 @@ FAULTS = {
     "cores_wait_for_each_other": ("cube_waits", STUCK,
                                   f"{AIC_WAITS}  MTE2  asc_sync_intra_wait waits for cross-core flag 3 of aiv0 .*: never set",
                                   f"{AIV_WAITS}  V  asc_sync_wait waits for flag MTE2->V id 0: its set is queued behind what MTE2 waits for",
-                                  f"{AIV_WAITS}  MTE2  asc_sync_intra_wait waits for cross-core flag 2: never set"),
+                                  f"{AIV_WAITS}  MTE2  asc_sync_intra_wait waits for cross-core flag 2: its set is queued behind what MTE2 of aic waits for"),
     "one_of_two_arrives": ("needs_both", STUCK, f"{AIC_WAITS}  FIX  asc_sync_cross_wait waits for cross-core flag 4 of aiv1"),
+    "cross_flag_of_another_id": ("waits_for_two", STUCK,
+                                 f"{AIV_WAITS}  MTE2  asc_sync_intra_wait waits for cross-core flag 2: never set; set and not waited for so far: cross-core flag 3     "),
     "counter_overflow": ("count", f"{AIC} FIX: asc_sync_intra_arrive: cross-core flag 1: aiv0 has not consumed 16 sets; .*at most 15"),
     "grid_barrier": ("grid_wait", STUCK, f"{AIV_WAITS}  MTE3  asc_sync_inter_wait waits for grid-wide barrier 11: 3 of 4 cores arrived"),
     # fields
