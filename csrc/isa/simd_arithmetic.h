@@ -119,6 +119,7 @@ using Relation = bool (*)(T, T);
 // Comparison results as predicates: every bit of a lane set.
 template <typename T, typename F, typename B>
 ASC_INLINE void compare(Predicate& dst, const Register<T>& a, B b, const Predicate& mask, F f) {
+    require_number<T>();
     vf_count(VfClass::alu);
     each_chunk([&](auto i) __attribute__((always_inline)) {
         Vec<bits_t<T>> result;
@@ -322,6 +323,7 @@ template <typename T, typename C>
 ASC_INLINE void asc_shiftleft(ascend::isa::Register<T>& dst, const ascend::isa::Register<T>& a,
                               const ascend::isa::Register<C>& count, const vector_bool& mask) {
     using namespace ascend::isa;
+    require_number<T>();
     vf_count(VfClass::alu);
     each_chunk([&](auto i) __attribute__((always_inline)) {
         dst.v[i] = keep<T>(shift_left(a.v[i], (decltype(a.v[i] + a.v[i]))count.v[i]), mask, i);
@@ -332,6 +334,7 @@ template <typename T, typename C>
 ASC_INLINE void asc_shiftright(ascend::isa::Register<T>& dst, const ascend::isa::Register<T>& a,
                                const ascend::isa::Register<C>& count, const vector_bool& mask) {
     using namespace ascend::isa;
+    require_number<T>();
     vf_count(VfClass::alu);
     each_chunk([&](auto i) __attribute__((always_inline)) {
         dst.v[i] = keep<T>(shift_right(a.v[i], (decltype(a.v[i] + a.v[i]))count.v[i]), mask, i);

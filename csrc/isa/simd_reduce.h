@@ -54,6 +54,7 @@ struct SumOf<uint16_t> {
 // Sum of lanes first .. first + count - 1 (a power of two), in fp32 or the integer type S, active ones only.
 template <typename T, typename S>
 inline S lanes_sum(const Lanes<T>& lanes, const Predicate& mask, int first, int count) {
+    require_number<T>();
     if (count == 1) {
         if (!is_active<T>(mask, first)) return S{0};
         if constexpr (kIsFloat<T>) return static_cast<float>(__builtin_bit_cast(T, lanes.at[first]));
@@ -167,6 +168,7 @@ ASC_INLINE void set_low_lanes(Register<T>& dst, bits_t<T> lane_0, bits_t<T> lane
 
 template <bool kMax, typename T>
 ASC_INLINE void reduce_extreme(Register<T>& dst, const Register<T>& source, const Predicate& mask) {
+    require_number<T>();
     vf_count(VfClass::reduce);
     using Keys = OrderKeys<T, kMax>;
     Vec<signed_t<T>> keys[kChunks], folded[kChunks];
@@ -187,6 +189,7 @@ ASC_INLINE void reduce_extreme(Register<T>& dst, const Register<T>& source, cons
 
 template <bool kMax, typename T>
 ASC_INLINE void reduce_extreme_blocks(Register<T>& dst, const Register<T>& source, const Predicate& mask) {
+    require_number<T>();
     vf_count(VfClass::reduce);
     using Keys = OrderKeys<T, kMax>;
     constexpr int kPerBlock = kBlockBytes / static_cast<int>(sizeof(T));

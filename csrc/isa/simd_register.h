@@ -68,6 +68,14 @@ constexpr bool kIsFloat16 = std::is_same_v<T, half> || std::is_same_v<T, bfloat1
 template <typename T>
 constexpr bool kIsFloat = std::is_same_v<T, float> || kIsFloat16<T>;
 
+// What the vector unit computes on: the codes of narrower floats would be added and compared as if they were integers.
+template <typename T>
+constexpr void require_number() {
+    static_assert(std::is_integral_v<T> || kIsFloat<T>,
+                  "the vector unit computes on integers, float, half and bfloat16_t; registers of FP8, FP4 and e8m0 are only moved, selected, "
+                  "combined bit by bit, and cast (vcvt)");
+}
+
 template <typename T>
 struct alignas(64) Register {
     using element = T;
@@ -157,6 +165,7 @@ ASC_INLINE VecF odd_lanes(Vec<uint16_t> chunk) {
 
 template <typename T, typename F, typename... Sources>
 ASC_INLINE void lanewise(Register<T>& dst, const Predicate& mask, F f, const Sources&... sources) {
+    require_number<T>();
     each_chunk([&](auto i) __attribute__((always_inline)) {
         if constexpr (kIsFloat16<T>) {
             const VecU even = narrow<T>(f(even_lanes<T>(sources.v[i])...));

@@ -90,6 +90,41 @@ def test_a_known_form_without_an_implementation_is_refused_by_name(name):
         jit.compile(text)
 
 
+@pytest.mark.parametrize("element, call", [
+    ("float8_e4m3_t", "asc_add(x, x, x, m);"), ("float8_e5m2_t", "asc_lt(m, x, x, m);"), ("float8_e8m0_t", "asc_reduce_max(x, x, m);"),
+    ("float4_e2m1x2_t", "::vneg(x, x, m, MODE_MERGING);"), ("float4_e1m2x2_t", "asc_reduce_sum(x, x, m);"),
+])
+def test_codes_narrower_than_16_bits_are_not_computed_on(element, call):
+    """They would be taken for integers: 1 + 1 was 128 in e4m3."""
+    text = """extern "C" __global__ __vector__ void k() {
+        auto* ub = reinterpret_cast<%s*>(ascend::isa::ub_base());
+        ascend::isa::Register<%s> x, y;
+        vector_bool m;
+        asc_loadalign(x, ub, 0);
+        %s
+        asc_storealign(ub, x, 0, m);
+    }"""
+    with pytest.raises(ascend_sim.CompileError, match="static assertion failed.*the vector unit computes on integers, float, half and bfloat16_t"):
+        jit.compile(text % (element, element, call))
+
+
+def test_codes_narrower_than_16_bits_are_moved_and_combined():
+    elements = ("float8_e4m3_t", "float8_e5m2_t", "float8_e8m0_t", "float4_e2m1x2_t", "float4_e1m2x2_t")
+    jit.compile_all("".join(f"""extern "C" __global__ __vector__ void k_{element}() {{
+        auto* ub = reinterpret_cast<{element}*>(ascend::isa::ub_base());
+        ascend::isa::Register<{element}> x, y;
+        vector_bool m = asc_create_mask_b8(PAT_ALL);
+        asc_loadalign(x, ub, 0);
+        asc_intlv(x, y, x, x);
+        asc_or(x, x, y, m);
+        asc_select(x, x, y, m);
+        asc_squeeze(x, x, m);
+        asc_duplicate(x, x, m);
+        asc_storealign(ub, x, 0, m);
+    }}
+    """ for element in elements))
+
+
 SCOPES = """
 extern "C" __global__ __mix__(1, 2) void scopes(__gm__ int32_t* out, __gm__ int32_t* seen, int broken) {
     // The cube releases both vector cores; they write, meet, and each reads what the other wrote; then both release the cube.

@@ -207,6 +207,47 @@ def converted_one_by_one(dtype, to):
     return converted_one_by_one
 
 
+def copied(dtype, backend):
+    def make():
+        @T.prim_func
+        def copied(A: T.Tensor((512,), dtype), C: T.Tensor((512,), dtype), F: T.Tensor((64,), "float32"), number: T.float32):
+            with T.Kernel(1):
+                a, f = T.alloc_shared((512,), dtype), T.alloc_shared((64,), "float32")
+                T.copy(A, a)
+                T.copy(a, C)
+                with T.SimdVF():
+                    T.simd.vsts(f[0], T.simd.vdup(number, "float32"))
+                T.copy(f, F)
+        return copied
+    return tilelang.jit(make, target="ascend", execution_backend=backend)()
+
+
+@tilelang.jit(target="ascend", out_idx=[1])
+def narrowed(saturating):
+    @T.prim_func
+    def narrowed(A: T.Tensor((64,), "float32"), C: T.Tensor((64,), "bfloat16")):
+        with T.Kernel(1):
+            a, c = T.alloc_shared((64,), "float32"), T.alloc_shared((64,), "bfloat16")
+            T.copy(A, a)
+            with T.SimdVF():
+                T.simd.vsts(c[0], T.simd.vcvt(T.simd.vld(a[0]), "bfloat16", sat=saturating), dist="PK_B32")
+            T.copy(c, C)
+    return narrowed
+
+
+@tilelang.jit(target="ascend", out_idx=[1])
+def doubled_codes():
+    @T.prim_func
+    def doubled_codes(A: T.Tensor((256,), "float8_e4m3fn"), C: T.Tensor((256,), "float8_e4m3fn")):
+        with T.Kernel(1):
+            a = T.alloc_shared((256,), "float8_e4m3fn")
+            T.copy(A, a)
+            with T.SimdVF():
+                T.simd.vsts(a[0], T.simd.vadd(T.simd.vld(a[0]), T.simd.vld(a[0])), dist="NORM_B8")
+            T.copy(a, C)
+    return doubled_codes
+
+
 @tilelang.jit(target="ascend", out_idx=[1])
 def doubling(other):
     """Prefix sums between the two rows of a buffer."""

@@ -63,6 +63,7 @@ def test_a_row_too_many_in_ub_is_reported(broken, monkeypatch):
     ("doubling", (lambda j: (j + 1) % 2,), "IterSumExpr"),
     ("reversed_by_some", (200, False), "not warp-uniform"),
     ("atomic", ("float16",), "Unresolved call .*tl.atomic_addx2"),
+    ("doubled_codes", (), "the vector unit computes on integers, float, half and bfloat16_t"),
     *(("row_sums", (columns,), "no available layout found") for columns in (33, 520, 4097)),
     ("short_rows", (72,), "padding requires a zero-based destination region covering the full row axis"),
 ])
@@ -79,6 +80,39 @@ def test_sums_of_rows_over_64_threads_beside_each_other_are_those_of_the_first(b
     torch.testing.assert_close(sums, x.sum(1)[[0, 0, 2, 2]], rtol=1e-4, atol=1e-4)
     x = torch.randn(4, 256)
     torch.testing.assert_close(broken.row_sums(256)(x.npu()).cpu(), x.sum(1), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.tilelang
+def test_what_arguments_the_two_backends_take(broken):
+    codes, number = torch.randint(0, 256, (256,), dtype=torch.uint8), torch.zeros(64).npu()
+    pairs = codes.npu().view(torch.float4_e2m1fn_x2)
+    into = torch.zeros(256, dtype=torch.uint8).npu().view(torch.float4_e2m1fn_x2)
+    with pytest.raises(ValueError, match="Static shape mismatch for parameter A: expected 512"):
+        broken.copied("float4_e2m1fn", "cython")(pairs, into, number, 2.0)
+    kernel = broken.copied("float4_e2m1fn", "tvm_ffi")
+    kernel(pairs, into, number, 2.0)
+    assert torch.equal(into.cpu().view(torch.uint8), codes) and (number.cpu() == 2).all()
+    for wrong in (torch.tensor(2.0), None):
+        with pytest.raises(RuntimeError, match="scalar number expected float"):
+            kernel(pairs, into, number, wrong)
+    with pytest.raises(ValueError, match="TensorType must have a shape"):
+        broken.copied("uint8", "tvm_ffi").get_profiler().do_bench(warmup=1, rep=1)
+    assert kernel.get_profiler().do_bench(warmup=1, rep=1, input_tensors=[pairs, into, number, 2.0]) > 0
+    elsewhere = [tensor.to("npu:1") for tensor in (pairs.view(torch.uint8), into.view(torch.uint8), number)]
+    elsewhere = [tensor.view(torch.float4_e2m1fn_x2) for tensor in elsewhere[:2]] + elsewhere[2:]
+    with pytest.raises(RuntimeError, match="belongs to a tensor on npu:1; the kernel runs on npu:0"):
+        kernel(*elsewhere, 3.0)
+    with torch.npu.device(1):
+        kernel(*elsewhere, 3.0)
+    assert (elsewhere[2].cpu() == 3).all()
+
+
+@pytest.mark.tilelang
+def test_casts_to_narrower_floats_saturate_unless_told_not_to(broken):
+    x = torch.tensor([float("inf"), float("-inf"), float("nan"), 3.4e38, 1.0, -0.0, 0.5, 2.0] * 8)
+    largest = torch.finfo(torch.bfloat16).max
+    torch.testing.assert_close(broken.narrowed(False)(x.npu()).cpu(), x.bfloat16(), rtol=0, atol=0, equal_nan=True)
+    torch.testing.assert_close(broken.narrowed(True)(x.npu()).cpu(), x.nan_to_num(0.0).clamp(-largest, largest).bfloat16(), rtol=0, atol=0)
 
 
 @pytest.mark.tilelang
