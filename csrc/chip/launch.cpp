@@ -11,6 +11,7 @@
 #include "chip/device.h"
 #include "chip/host_pool.h"
 #include "chip/profile.h"
+#include "chip/races.h"
 #include "chip/replay.h"
 #include "chip/spec.h"
 #include "chip/timeline.h"
@@ -178,6 +179,7 @@ private:
             Core* self = &core;
             core.fiber.start([&launch, self] {
                 run_entry(launch, *self);
+                if (self->ai.races) [[unlikely]] self->ai.races->code_ended(*self);
                 self->flush_pending_vector_work();
             });
         };

@@ -32,6 +32,8 @@ uint64_t origin_of(int component, const void* pc) {
     return uint64_t(component) << kComponentShift | (reinterpret_cast<uint64_t>(pc) & kValueMask);
 }
 
+constexpr size_t kMostSets = 256, kMostReleases = 16;  // that are told apart, of a flag, a lock
+
 // Which of a granule's places a pipe uses. Of those that share one, at most one at a time writes to a memory in a right kernel.
 int place_of(Pipe pipe) {
     return pipe == Pipe::S ? 0 : pipe == Pipe::V ? 1 : pipe == Pipe::MTE2 ? 2 : 3;
@@ -54,7 +56,7 @@ bool RaceCheck::is_on() { return switched_on.load(std::memory_order_relaxed); }
 RaceCheck::RaceCheck(const AiCore& ai)
     : shadows_{{&ai.ub[0], {}}, {&ai.ub[1], {}}, {&ai.l1, {}}, {&ai.l0a, {}}, {&ai.l0b, {}}, {&ai.l0c, {}}, {&ai.l0a_mx, {}}, {&ai.l0b_mx, {}}, {&ai.bt, {}}, {&ai.fb, {}}} {
     for (int i = 0; i < kComponents; ++i) clock_of(i)[static_cast<size_t>(i)] = 1;
-    for (auto& waited : waited_) waited.assign(1, Clock{});
+    for (Waited& waited : waited_) waited = std::make_shared<const Clock>();
 }
 
 void RaceCheck::new_block() {
@@ -64,7 +66,7 @@ void RaceCheck::new_block() {
         clock_of(i) = all;
         ++clock_of(i)[static_cast<size_t>(i)];
     }
-    for (auto& waited : waited_) waited.assign(1, all);
+    for (Waited& waited : waited_) waited = std::make_shared<const Clock>(all);
     for (Queued& queued : queued_) queued = {};
     for (uint32_t& issued : issued_) issued = 0;
     for (Loads& loads : loads_) loads = {};
@@ -81,7 +83,7 @@ void RaceCheck::join(Clock& clock, const Clock& other) {
 void RaceCheck::acquire(CoreKind kind, Pipe pipe, const Clock& clock) {
     Clock& own = clock_of(component(kind, pipe));
     join(own, clock);
-    if (pipe == Pipe::S) waited_[static_cast<int>(kind)].push_back(own);
+    if (pipe == Pipe::S) waited_[static_cast<int>(kind)] = std::make_shared<const Clock>(own);
 }
 
 RaceCheck::Clock RaceCheck::release(int which) {
@@ -90,11 +92,33 @@ RaceCheck::Clock RaceCheck::release(int which) {
     return before;
 }
 
-void RaceCheck::follow_s(CoreKind kind, Pipe pipe, uint32_t version) {
+void RaceCheck::add(Releases& releases, uint32_t place, const Clock& clock) {
+    for (Release& known : releases)
+        if (known.place == place) return join(known.clock, clock);
+    releases.push_back({place, clock});
+    if (releases.size() <= kMostReleases) return;
+    join(releases[1].clock, releases[0].clock);
+    releases[1].place = std::min(releases[1].place, releases[0].place);
+    releases.pop_front();
+}
+
+void RaceCheck::acquire_up_to(CoreKind kind, Pipe pipe, const Releases& releases, uint32_t place) {
+    Clock all{};
+    for (const Release& release : releases)
+        if (release.place <= place) join(all, release.clock);
+    acquire(kind, pipe, all);
+}
+
+// Of the instruction that the pipe performs.
+uint32_t RaceCheck::place_now(const Core& core, Pipe pipe) const {
+    return pipe == Pipe::S ? issued_[static_cast<int>(core.kind)] : queued_[static_cast<size_t>(component(core.kind, pipe))].performing;
+}
+
+void RaceCheck::follow_s(CoreKind kind, Pipe pipe, const Waited& of_s) {
     Queued& queued = queued_[static_cast<size_t>(component(kind, pipe))];
-    if (version == queued.joined) return;
-    queued.joined = version;
-    Clock waited = waited_[static_cast<int>(kind)][version];
+    if (of_s == queued.joined) return;
+    queued.joined = of_s;
+    Clock waited = *of_s;
     waited[static_cast<size_t>(component(kind, Pipe::S))] = 0;  // what S has done itself needs a flag
     join(clock_of(component(kind, pipe)), waited);
 }
@@ -106,42 +130,51 @@ bool RaceCheck::releases(const Record& record) {
 void RaceCheck::issued(const Core& core, const Record& record) {
     settle_before_instruction(core);
     const int kind = static_cast<int>(core.kind);
-    const uint32_t number = ++issued_[kind];
-    if (record.pipe != Pipe::S)
-        queued_[static_cast<size_t>(component(core.kind, record.pipe))].instructions.push_back({number, static_cast<uint32_t>(waited_[kind].size() - 1)});
+    const uint32_t number = issued_[kind] += 2;
+    if (record.pipe != Pipe::S) queued_[static_cast<size_t>(component(core.kind, record.pipe))].instructions.push_back({number, waited_[kind]});
 }
 
 void RaceCheck::performs(const Core& core, const Record& record) {
     const int own = component(core.kind, record.pipe);
     if (record.pipe != Pipe::S) {
         Queued& queued = queued_[static_cast<size_t>(own)];
-        const Issued issued = queued.instructions.front();
+        const Issued issued = std::move(queued.instructions.front());
         queued.instructions.pop_front();
         queued.performing = issued.number;
         follow_s(core.kind, record.pipe, issued.waited);
     }
+    if (record.path == Path::cube && record.mmad.unit_flag & 2) ++clock_of(own)[static_cast<size_t>(own)];  // FIX will be behind this one, not the next
     if (record.path != Path::sync) return;
     const SyncPayload& sync = record.sync;
+    const auto set = [&](uint32_t key, const Clock& clock) {
+        std::deque<Set>& sets = flags_[key];
+        if (sets.size() < kMostSets) {
+            sets.push_back({clock});
+        } else {
+            join(sets.back().clock, clock);
+            ++sets.back().times;
+        }
+    };
     const auto consume = [&](uint32_t key) {
-        std::deque<Clock>& sets = flags_[key];
+        std::deque<Set>& sets = flags_[key];
         if (sets.empty()) return;
-        acquire(core.kind, record.pipe, sets.front());
-        sets.pop_front();
+        acquire(core.kind, record.pipe, sets.front().clock);
+        if (--sets.front().times == 0) sets.pop_front();
     };
     switch (record.op) {
-        case op_set_flag: flags_[flag_key(core.kind, record.pipe, sync.other, sync.id)].push_back(release(own)); break;
+        case op_set_flag: set(flag_key(core.kind, record.pipe, sync.other, sync.id), release(own)); break;
         case op_wait_flag: consume(flag_key(core.kind, sync.other, record.pipe, sync.id)); break;
         case op_cross_set: {
             const Clock clock = release(own);
             for (int target = 0; target < 3; ++target)
-                if (sync.targets >> target & 1) flags_[cross_key(static_cast<CoreKind>(target), sync.target_id[target])].push_back(clock);
+                if (sync.targets >> target & 1) set(cross_key(static_cast<CoreKind>(target), sync.target_id[target]), clock);
             break;
         }
         case op_cross_wait: consume(cross_key(core.kind, sync.id)); break;
-        case op_unlock: join(others_[lock_key(core.kind, sync.id)], release(own)); break;
-        case op_lock: acquire(core.kind, record.pipe, others_[lock_key(core.kind, sync.id)]); break;
-        case op_grid_arrive: join(others_[grid_key(core.kind, sync.id)], release(own)); break;
-        case op_grid_wait: acquire(core.kind, record.pipe, others_[grid_key(core.kind, sync.id)]); break;
+        case op_unlock: add(others_[lock_key(core.kind, sync.id)], place_now(core, record.pipe), release(own)); break;
+        case op_lock: acquire_up_to(core.kind, record.pipe, others_[lock_key(core.kind, sync.id)], place_now(core, record.pipe)); break;
+        case op_grid_arrive: add(others_[grid_key(core.kind, sync.id)], sync.generation, release(own)); break;
+        case op_grid_wait: acquire_up_to(core.kind, record.pipe, others_[grid_key(core.kind, sync.id)], sync.generation); break;
         default: break;
     }
 }
@@ -155,8 +188,10 @@ void RaceCheck::all_pipes_drained(const Core& core) {
         clock_of(own) = all;
         ++clock_of(own)[static_cast<size_t>(own)];
     }
-    waited_[static_cast<int>(core.kind)].push_back(all);
+    waited_[static_cast<int>(core.kind)] = std::make_shared<const Clock>(all);
 }
+
+void RaceCheck::code_ended(const Core& core) { settle_before_instruction(core); }
 
 // ---- who touched what -----------------------------------------------------------------------------------------------
 
@@ -181,11 +216,18 @@ void RaceCheck::access(const Core& core, const Record& record, const Memory& mem
 }
 
 RaceCheck::Race RaceCheck::access(const Core& core, Pipe pipe, const void* pc, const Memory& memory, const Piece& piece, bool is_write) {
-    if (loads_[static_cast<int>(core.kind)].pipe != pipe)
+    Loads& loads = loads_[static_cast<int>(core.kind)];
+    if (loads.pipe != pipe)
         if (Race race = settle_all(core); !race.what.empty()) return race;
-    if (pipe != Pipe::S) follow_s(core.kind, pipe, static_cast<uint32_t>(waited_[static_cast<int>(core.kind)].size() - 1));
+    if (pipe != Pipe::S) follow_s(core.kind, pipe, waited_[static_cast<int>(core.kind)]);
     const int own = component(core.kind, pipe);
-    return {note(core.ai, {own, issued_[static_cast<int>(core.kind)], origin_of(own, pc), is_write}, memory, piece), is_write, pc};
+    Race race{note(core.ai, {own, code_number(core), origin_of(own, pc), is_write}, memory, piece), pipe, is_write, pc};
+    // What a load has seen changes by this store, whose line it is.
+    for (size_t i = is_write ? std::min(loads.count, loads.latest.size()) : 0; i-- > 0;) {
+        Loaded& loaded = loads.latest[i];
+        if (loaded.memory == &memory && loaded.begin < piece.begin + piece.bytes && piece.begin < loaded.begin + loaded.bytes) loaded.bytes = 0;
+    }
+    return race;
 }
 
 RaceCheck::Race RaceCheck::plain_load(const Core& core, Pipe pipe, const void* pc, const Memory& memory, const Piece& piece) {
@@ -208,8 +250,8 @@ RaceCheck::Race RaceCheck::settle(const Core& core, Pipe pipe, Loaded& loaded) {
     const uint32_t bytes = std::exchange(loaded.bytes, 0);
     if (bytes == 0 || std::memcmp(loaded.memory->at(loaded.begin), loaded.value, bytes) == 0) return {};
     const int own = component(core.kind, pipe);
-    const Access store{own, issued_[static_cast<int>(core.kind)], origin_of(own, loaded.pc), true};
-    return {note(core.ai, store, *loaded.memory, {loaded.begin, bytes}), true, loaded.pc};
+    const Access store{own, code_number(core), origin_of(own, loaded.pc), true};
+    return {note(core.ai, store, *loaded.memory, {loaded.begin, bytes}), pipe, true, loaded.pc};
 }
 
 RaceCheck::Race RaceCheck::settle_all(const Core& core) {
@@ -220,21 +262,27 @@ RaceCheck::Race RaceCheck::settle_all(const Core& core) {
 }
 
 void RaceCheck::settle_before_instruction(const Core& core) {
-    const Pipe pipe = loads_[static_cast<int>(core.kind)].pipe;
-    if (const Race race = settle_all(core); !race.what.empty()) core.fail(pipe == Pipe::S ? "scalar store" : "SIMT store", pipe, race.pc, race.what);
+    if (const Race race = settle_all(core); !race.what.empty()) core.fail(race.pipe == Pipe::S ? "scalar store" : "SIMT store", race.pipe, race.pc, race.what);
 }
 
 std::string RaceCheck::note(const AiCore& ai, const Access& access, const Memory& memory, const Piece& piece) {
     Granule* granules = granules_of(memory);
     if (!granules || piece.bytes == 0) return {};
     const int own = access.component;
-    const Clock& clock = clock_of(own);
+    Clock& clock = clock_of(own);
     const auto pipe = static_cast<Pipe>(own % kPipes);
     const uint32_t now = clock[static_cast<size_t>(own)];
     const auto races_with = [&](const Last& other, uint32_t bytes) {
         if (!(other.bytes & bytes)) return false;
         const int who = component_of(other.origin);
-        return who != own && other.clock > clock[static_cast<size_t>(who)] && !(access.origin & other.origin & kHasUnitFlag);
+        if (who == own || other.clock <= clock[static_cast<size_t>(who)]) return false;
+        if (!(access.origin & other.origin & kHasUnitFlag)) return true;
+        if (pipe == Pipe::FIX) {  // it ends behind M, and so does what waits for it
+            Clock of_m = clock_of(who);
+            of_m[static_cast<size_t>(who)] = other.clock;
+            join(clock, of_m);
+        }
+        return false;
     };
     for (uint32_t row = 0; row < piece.rows; ++row) {
         const uint32_t begin = piece.begin + row * piece.stride, end = std::min(begin + piece.bytes, memory.bytes());

@@ -7,7 +7,7 @@
 // a write, is an error that names both. What is taken to be in order without a flag:
 // * instructions of one pipe;
 // * an instruction behind everything that S had waited for when it issued it, but not behind what S itself has loaded and stored;
-// * M and FIX where both use the unit flags of L0C, which hold them apart block by block;
+// * M and FIX where both use the unit flags of L0C, which hold them apart block by block; what is behind such a FIX is behind the M;
 // * blocks that follow each other on a core.
 // Global memory is not looked at. A grid-wide barrier orders the cores of one AI core; the others share no on-chip memory with it.
 #pragma once
@@ -19,7 +19,6 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
-#include <vector>
 
 #include "chip/core.h"
 
@@ -43,12 +42,14 @@ public:
     void issued(const Core& core, const Record& record);
     void performs(const Core& core, const Record& record);
     void all_pipes_drained(const Core& core);
+    void code_ended(const Core& core);   // the kernel's, of this block
     static bool releases(const Record& record);
 
     // By effects of instructions, before they do it. Ends the launch if it races.
     void access(const Core& core, const Record& record, const Memory& memory, const Piece& piece, bool is_write);
     struct Race {
         std::string what;          // empty: none
+        Pipe pipe = Pipe::S;
         bool is_write = false;
         const void* pc = nullptr;
     };
@@ -65,7 +66,7 @@ private:
         uint32_t clock = 0;        // 0: none
         uint32_t bytes = 0;        // of the 32: a bit each
         uint64_t origin = 0;       // who, see races.cpp
-        uint32_t number = 0;       // in program order of its core
+        uint32_t number = 0;       // in program order of its core: see Issued
     };
     struct Granule {
         Last writes[4], reads[3];
@@ -88,21 +89,38 @@ private:
         std::array<Loaded, 16> latest;
         size_t count = 0;
     };
+    using Waited = std::shared_ptr<const Clock>;
     struct Issued {
-        uint32_t number, waited;   // in program order; what S had waited for: an index into waited_
+        uint32_t number;           // in program order: even ones; those of code are odd, between its neighbours'
+        Waited waited;             // what S had waited for
     };
     struct Queued {                // of a pipe
         std::deque<Issued> instructions;
         uint32_t performing = 0;   // number of the latest one
-        uint32_t joined = 0;       // what it has joined of waited_
+        Waited joined;             // by its clock
     };
+    struct Set {                   // of a flag, not consumed; or several, the latest of very many
+        Clock clock;
+        uint32_t times = 1;
+    };
+    // Of a lock or a grid-wide barrier, by their places in program order: what waits there waits for those before. The oldest ones
+    // become one, at the place of the first.
+    struct Release {
+        uint32_t place;
+        Clock clock;
+    };
+    using Releases = std::deque<Release>;
 
     static int component(CoreKind kind, Pipe pipe) { return static_cast<int>(kind) * kPipes + static_cast<int>(pipe); }
     Clock& clock_of(int component) { return clocks_[static_cast<size_t>(component)]; }
     static void join(Clock& clock, const Clock& other);
     void acquire(CoreKind kind, Pipe pipe, const Clock& clock);
     Clock release(int component);
-    void follow_s(CoreKind kind, Pipe pipe, uint32_t version);
+    static void add(Releases& releases, uint32_t place, const Clock& clock);
+    void acquire_up_to(CoreKind kind, Pipe pipe, const Releases& releases, uint32_t place);
+    uint32_t place_now(const Core& core, Pipe pipe) const;
+    uint32_t code_number(const Core& core) const { return issued_[static_cast<int>(core.kind)] + 1; }
+    void follow_s(CoreKind kind, Pipe pipe, const Waited& waited);
     Race settle(const Core& core, Pipe pipe, Loaded& loaded);
     Race settle_all(const Core& core);
     void settle_before_instruction(const Core& core);
@@ -117,12 +135,12 @@ private:
     std::string describe(const AiCore& ai, const Last& other, bool wrote, const Access& access, const Memory& memory, uint32_t address) const;
 
     std::array<Clock, kComponents> clocks_{};
-    std::vector<Clock> waited_[3];                       // S of each core: its clock after each of its waits
+    Waited waited_[3];                                   // S of each core: its clock after the latest of its waits
     std::array<Queued, kComponents> queued_;
-    uint32_t issued_[3] = {};                            // by each core
+    uint32_t issued_[3] = {};                            // the latest number, of each core
     Loads loads_[3];
-    std::unordered_map<uint32_t, std::deque<Clock>> flags_;  // sets that have not been consumed, oldest first
-    std::unordered_map<uint32_t, Clock> others_;             // locks and grid-wide barriers: all releases so far
+    std::unordered_map<uint32_t, std::deque<Set>> flags_;    // sets that have not been consumed, oldest first
+    std::unordered_map<uint32_t, Releases> others_;          // locks and grid-wide barriers
     Shadow shadows_[10];
 };
 

@@ -303,8 +303,11 @@ void check_order(const char* name, const void* address, uint64_t bytes, Access a
     const RaceCheck::Race race = access == Access::plain_load ? core.ai.races->plain_load(core, pipe, pc, ub, piece)
                                                               : core.ai.races->access(core, pipe, pc, ub, piece, is_write);
     if (race.what.empty()) return;
-    if (race.pc == pc) fault(core, name, access, pc, race.what);
-    fault(core, nullptr, race.is_write ? Access::plain_store : Access::plain_load, race.pc, race.what);
+    if (race.pc == pc && race.is_write == is_write) fault(core, name, access, pc, race.what);
+    if (race.pipe == pipe) fault(core, nullptr, Access::plain_store, race.pc, race.what);
+    memory_check.pending_bytes = 0;  // scalar code's, which a vector function's first access has settled
+    if (memory_check.tags) memory_check.tags->raced.bytes = 0;
+    give_up(core, race.pipe == Pipe::S ? "scalar store" : "SIMT store", race.pipe, race.pc, race.what);
 }
 
 void look_at_stored(const void* address, uint64_t bytes, int element_bytes, bool is_float) {

@@ -81,11 +81,16 @@ struct VfScope {
         ++vf_counts.calls;
 #if defined(ASCEND_SIM_CHECK_RACES)
         in_vector_function = true;
+        asm volatile("" ::: "memory");  // accesses stay on their side
     }
     [[gnu::always_inline]] ~VfScope() {
-        in_vector_function = false;
-#endif
+        asm volatile("" ::: "memory");
+        in_vector_function = was_in_one_;
     }
+    const bool was_in_one_ = in_vector_function;
+#else
+    }
+#endif
 };
 
 // A rule of the chip broken inside a vector function: ends the launch with `instruction`, what was wrong and the address.

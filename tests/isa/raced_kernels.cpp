@@ -213,6 +213,21 @@ CUBE(unit_flags) {
         asc_sync_wait(PIPE_M, PIPE_MTE2, 0);
     }
 }
+// So does what is behind FIX: the operands are no longer in use.
+CUBE(behind_unit_flags) {
+    const Flags flags{missing};
+    for (int i = 0; i < kTiles; ++i) {
+        load_operands(x);
+        asc_sync_notify(PIPE_MTE2, PIPE_MTE1, 0);
+        asc_sync_wait(PIPE_MTE2, PIPE_MTE1, 0);
+        asc_copy_l12l0a(at<bfloat16_t>(0), at<bfloat16_t>(0), 0, 0, 1, 1, 1, 1);  // @load_l0a_again
+        asc_copy_l12l0b(at<bfloat16_t>(0), at<bfloat16_t>(512), 0, 0, 1, 1, 1, 1);
+        flags.order(2, PIPE_MTE1, PIPE_M, 0);
+        multiply(3);
+        fix(y, 3);
+        flags.order(1, PIPE_FIX, PIPE_MTE2, 0);
+    }
+}
 
 // The cube hands its product to vector core 0 by UB, which stores it.
 MIX(between_cores) {
@@ -352,5 +367,103 @@ MIX(out_of_l1) {
         if (asc_get_sub_block_id() == 1) return;
         asc_sync_intra_wait(missing == 2 ? PIPE_MTE2 : PIPE_MTE3, 1);
         asc_copy_ub2gm_align(y, ub(0), 1, 512, kStore, 0, 0);  // @store_of_l1
+    }
+}
+
+// MTE2 of vector core 0 is late: the vector function, which is issued behind it, has read already.
+MIX(late_load) {
+    if ASC_IS_AIC {
+        asc_sync_intra_wait(PIPE_S, 3);
+        asc_sync_intra_arrive(PIPE_FIX, 1);
+    }
+    if ASC_IS_AIV {
+        if (asc_get_sub_block_id() == 1) return;
+        for (int k = 0; k < kLanes; ++k) ub(0)[k] = 0;
+        asc_sync();
+        asc_sync_intra_arrive(PIPE_S, 3);
+        asc_sync_intra_wait(PIPE_MTE2, 1);
+        load(ub(0), reinterpret_cast<float*>(x), 0);
+        if (missing != 1) asc_sync_notify(PIPE_MTE2, PIPE_V, 0);
+        if (missing != 1) asc_sync_wait(PIPE_MTE2, PIPE_V, 0);
+        twice(ub(0), ub(1024));
+    }
+}
+// The same with a lock: an unlock that comes later in the kernel does not order what stands before it.
+MIX(later_unlock) {
+    if ASC_IS_AIC {
+        asc_sync_intra_wait(PIPE_S, 3);
+        asc_sync_intra_arrive(PIPE_FIX, 1);
+    }
+    if ASC_IS_AIV {
+        if (asc_get_sub_block_id() == 1) return;
+        for (int k = 0; k < kLanes; ++k) ub(0)[k] = 0;
+        asc_sync();
+        asc_sync_intra_arrive(PIPE_S, 3);
+        asc_sync_intra_wait(PIPE_MTE2, 1);
+        asc_lock(PIPE_MTE2, 5);
+        load(ub(0), reinterpret_cast<float*>(x), 0);
+        asc_unlock(PIPE_MTE2, 5);
+        if (missing != 1) asc_lock(PIPE_V, 5);
+        twice(ub(0), ub(1024));
+        asc_unlock(PIPE_V, 5);
+    }
+}
+// Vector core 1 is late: core 0 has arrived at the second barrier before it waits for the first.
+MIX(barriers) {
+    if ASC_IS_AIC {
+        asc_sync_intra_wait(PIPE_S, 3);
+        asc_sync_intra_wait(PIPE_S, 19);
+        asc_sync_intra_arrive(PIPE_FIX, 17);
+    }
+    if ASC_IS_AIV {
+        const int core = asc_get_sub_block_id();
+        asc_copy_gm2ub_align(ub(0), reinterpret_cast<float*>(x), 1, 512, 0, 0, false, kLoad, 0, 0);
+        asc_sync();
+        asc_sync_inter_arrive(PIPE_MTE3, 2);
+        asc_sync_intra_arrive(PIPE_S, 3);
+        if (core == 1) asc_sync_intra_wait(PIPE_MTE3, 1);
+        asc_sync_inter_wait(PIPE_MTE3, 2);
+        if (core == 0) asc_copy_ub2l1(at<float>(0), ub(0), 1, 16, 0, 0);  // @first_turn
+        asc_sync_inter_arrive(PIPE_MTE3, 2);
+        if (core == 0 || missing != 1) asc_sync_inter_wait(PIPE_MTE3, 2);
+        if (core == 1) asc_copy_ub2l1(at<float>(0), ub(0), 1, 16, 0, 0);  // @second_turn
+    }
+}
+// Stores of scalar code: one in another line than the load of its place; the kernel's last words, of which the compiler announces a load.
+VECTOR(stores) {
+    const Flags flags{missing};
+    asc_sync();
+    load(ub(0), x, 0);
+    flags.order(3, PIPE_MTE2, PIPE_S, 0);
+    const float before = ub(0)[3];  // @mere_load
+    if (before != before) return;
+    ub(0)[3] = x[0] + 1;  // @mere_store
+    flags.order(1, PIPE_S, PIPE_MTE3, 1);
+    asc_copy_ub2gm_align(y, ub(0), 1, 32, kStore, 0, 0);  // @behind_scalar
+    flags.order(2, PIPE_MTE3, PIPE_S, 2);
+    ub(0)[0] += 1;  // @last_word
+}
+// The same, seen when a vector function touches UB.
+__simd_vf__ inline void twice_counted(__ubuf__ float* in, __ubuf__ float* out) {
+    ASC_VF;
+    vector_bool m = asc_create_mask_b32(PAT_ALL);
+    vector_f32 a;
+    asc_loadalign(a, in, 0);
+    asc_storealign(out, a, 0, m);
+}
+VECTOR(store_before_function) {
+    const Flags flags{missing};
+    load(ub(0), x, 0);
+    asc_sync();
+    asc_copy_ub2gm_align(y, ub(0), 1, 32, kStore, 0, 0);  // @reads_first
+    flags.order(1, PIPE_MTE3, PIPE_S, 0);
+    ub(0)[0] += 1;  // @announced_as_load
+    twice_counted(ub(1024), ub(2048));
+}
+VECTOR(many_waits) {
+    if (!missing) return;
+    for (int i = 0; i < 400000; ++i) {
+        asc_sync_notify(PIPE_V, PIPE_S, 0);
+        asc_sync_wait(PIPE_V, PIPE_S, 0);
     }
 }
