@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: MIT
 """The stand-in torch_npu has what clients touch, under the names they use, and tells the truth about the rest."""
 
+import gc
 import importlib
 import importlib.util
 import math
+import struct
 import sys
+from pathlib import Path
 
+import ascend_sim
+import deep_gemm
 import pytest
 import torch
 from ascend_sim.compat import _cuda
@@ -144,6 +149,32 @@ def test_the_profiler_takes_the_real_ones_options(torch_npu, tmp_path):
     assert len(list(tmp_path.glob("*.json"))) == 1
     with pytest.raises(NotImplementedError, match="prof_if"):
         profile.prof_if  # noqa: B018
+
+
+def test_raw_files_of_the_profiler_hold_the_records_of_launches(torch_npu):
+    """As tilelang/profiler/msprof.py of the wheel reads them."""
+    a = torch.randn(256, 512, device="npu").bfloat16()
+    d = torch.empty(256, 256, dtype=torch.bfloat16, device="npu")
+    options = torch_npu.profiler._ExperimentalConfig(data_simplification=False)
+    with ascend_sim.profile() as expected, torch_npu.profiler.profile(activities=[torch_npu.profiler.ProfilerActivity.NPU], experimental_config=options) as profile:
+        for _ in range(2):
+            deep_gemm.bf16_gemm_nt(a, a[:256], d)
+        a.exp()
+    folder = Path(profile.prof_if.prof_path)
+    names = {int(number): name for number, name in (line.split(":", 1) for line in (folder / "hash_dic.slice_0").read_text().splitlines())}
+    tasks = {words[3] >> 32: names[words[5]] for words in struct.iter_unpack("<8q", (folder / "task_track.slice_0").read_bytes())}
+    found = list(struct.iter_unpack("<16q", (folder / "ffts_profile.slice_0").read_bytes()))
+    assert [(tasks[words[0] >> 32], words[2] >= 2**31) for words in found] == [("bf16_gemm_impl", False)] * 2 + [(expected.records[2].name, True)]
+    for words, record in zip(found, expected.records, strict=True):
+        assert words[15] - words[14] == pytest.approx(record.simulated_us * 1000, abs=1)
+        assert words[1] == pytest.approx(record.cycles, abs=1)
+    gemm = expected.records[0]
+    assert [words / found[0][1] for words in found[0][5:10]] == pytest.approx([gemm.aic[pipe].busy if pipe in gemm.aic else 0.0
+                                                                               for pipe in ("M", "S", "MTE1", "MTE2", "MTE3")], abs=1e-3)
+    path = profile.prof_if.prof_path
+    del profile
+    gc.collect()
+    assert not Path(path).exists()
 
 
 def test_the_rest_of_what_clients_import(torch_npu):

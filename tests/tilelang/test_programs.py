@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import ascend_sim
 import pytest
 import torch
 
@@ -74,6 +75,23 @@ def test_profilers_tell_simulated_time(programs, operands):
     end.record()
     latency_ms = kernel.get_profiler().do_bench()
     assert latency_ms == pytest.approx(begin.elapsed_time(end), rel=0.2)
+
+
+@pytest.mark.tilelang
+def test_the_msprof_profilers_tell_simulated_time_and_pipes(programs, operands):
+    _, _, on_a, on_b = operands
+    kernel = programs.vector_add("tvm_ffi")(8192)
+    profiler = kernel.get_profiler()
+    latency_ms = profiler.do_bench(backend="msprof", n_warmup=1, n_repeat=2)
+    detail = profiler.do_bench(backend="msprof_detail", n_warmup=1, n_repeat=2)
+    with ascend_sim.profile() as profile:
+        for _ in range(2):              # the L2 is warm in the end
+            kernel(on_a, on_b)
+    record = profile.records[-1]
+    assert detail.dur_ns / 1e6 == pytest.approx(latency_ms, rel=1e-3) and latency_ms * 1e3 > record.simulated_us
+    assert latency_ms == pytest.approx(profiler.do_bench(n_warmup=1, n_repeat=1), rel=0.2)
+    assert detail.aiv_vec * detail.aiv_total_cycles == pytest.approx(record.aiv["V"].busy * record.cycles, abs=2)
+    assert 0 < detail.aiv_mte2 < 1 and 0 < detail.aiv_mte3 < 1 and detail.aic_total_cycles == 0
 
 
 def test_a_launch_that_breaks_a_rule_is_an_error_and_the_next_one_works(programs, operands):

@@ -1,13 +1,22 @@
 # SPDX-License-Identifier: MIT
 """torch_npu.profiler: torch.profiler under the names of torch_npu. Kernels of npu appear with their simulated time.
 
-Options of the real profiler (levels, metrics, export formats) are accepted and have no effect: ascend_sim.profile() shows what pipes did.
+Options of the real profiler (levels, metrics, export formats) are accepted and have no effect, but for data_simplification: ascend_sim.profile() shows what
+pipes did.
 """
 
 import enum
+import shutil
+import tempfile
+import weakref
+from pathlib import Path
+from types import SimpleNamespace
 
 import torch
 from torch.profiler import ProfilerAction, ProfilerActivity, schedule
+
+import ascend_sim
+from torch_npu.profiler import _raw_files
 
 __all__ = ["AiCMetrics", "ExportType", "ProfilerAction", "ProfilerActivity", "ProfilerLevel", "profile", "schedule", "supported_activities",
            "tensorboard_trace_handler"]
@@ -38,7 +47,7 @@ class ExportType(enum.Enum):
 
 
 class _ExperimentalConfig:
-    """Options of the real profiler; kept under their names, without effect."""
+    """Options of the real profiler, kept under their names. data_simplification=False: raw files are kept (profile.prof_if); the others have no effect."""
 
     def __init__(self, **options):
         self.__dict__.update(options)
@@ -57,10 +66,31 @@ class profile(torch.profiler.profile):
                          schedule=schedule, on_trace_ready=on_trace_ready, record_shapes=record_shapes, profile_memory=profile_memory,
                          with_stack=with_stack, with_flops=with_flops, with_modules=with_modules)
 
+        self._launches = ascend_sim.profile(timeline=False) if getattr(experimental_config, "data_simplification", True) is False else None
+        self._raw_folder = None
+
+    def start(self):
+        super().start()
+        if self._launches is not None:
+            self._launches.__enter__()
+
+    def stop(self):
+        if self._launches is not None:
+            self._launches.__exit__()
+        super().stop()
+
     @property
     def prof_if(self):
-        raise NotImplementedError("torch_npu.profiler.profile.prof_if: raw files of the real profiler are not written; ascend_sim.profile() and "
-                                  "export_chrome_trace() have the figures of kernels.")
+        """prof_path: a folder with the raw files that TileLang reads, which lives as long as this object. Needs
+        experimental_config=_ExperimentalConfig(data_simplification=False)."""
+        if self._launches is None:
+            raise NotImplementedError("torch_npu.profiler.profile.prof_if: raw files are kept only with experimental_config=_ExperimentalConfig("
+                                      "data_simplification=False); ascend_sim.profile() and export_chrome_trace() have the figures of kernels, too.")
+        if self._raw_folder is None:
+            self._raw_folder = tempfile.mkdtemp(prefix="ascend_sim_prof_")
+            weakref.finalize(self, shutil.rmtree, self._raw_folder, ignore_errors=True)
+            _raw_files.write(Path(self._raw_folder), self._launches.records)
+        return SimpleNamespace(prof_path=self._raw_folder)
 
 
 def tensorboard_trace_handler(dir_name: str, worker_name: str | None = None, analyse_flag: bool = True, async_mode: bool = False):
