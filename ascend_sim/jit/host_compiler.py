@@ -51,7 +51,8 @@ GUARD_FLAGS = {
 }
 # What ends a process, and what throws: of kernel text these calls go to csrc/isa/kernel_text.cpp.
 _INSTEAD = ("abort", "exit", "_exit", "_Exit", "quick_exit", "raise", "_ZSt9terminatev", "__assert_fail", "__cxa_pure_virtual", "__stack_chk_fail",
-            "__cxa_throw", "__cxa_rethrow", "_ZSt20__throw_length_errorPKc", "_ZSt19__throw_logic_errorPKc", "_ZSt24__throw_invalid_argumentPKc",
+            "__cxa_allocate_exception", "__cxa_free_exception", "__cxa_throw", "__cxa_rethrow",
+            "_ZSt20__throw_length_errorPKc", "_ZSt19__throw_logic_errorPKc", "_ZSt24__throw_invalid_argumentPKc",
             "_ZSt20__throw_out_of_rangePKc", "_ZSt24__throw_out_of_range_fmtPKcz", "_ZSt25__throw_bad_function_callv")
 LINK_FLAGS = (f"-Wl,{','.join(f'--wrap={symbol}' for symbol in _INSTEAD)}",)
 # Of functions in headers addr2line of binutils 2.40 names the wrong file with version 5. Where both branches call the same instruction

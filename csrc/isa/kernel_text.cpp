@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <cstdarg>
+#include <cstddef>
 #include <cstdlib>
 #include <exception>
 #include <stdexcept>
@@ -123,6 +124,16 @@ ASC_ENDS(__assert_fail, (const char* condition, const char* file, unsigned line,
 ASC_ENDS(__cxa_pure_virtual, (), "virtual call", "a pure virtual function was called", std::abort())
 ASC_ENDS(__stack_chk_fail, (), "local variables", "a local array was written beyond its end", std::abort())
 
+// What is thrown, in memory of this library's: text may write there under the memory check. The throw ends the kernel, so that one is enough.
+namespace {
+alignas(std::max_align_t) thread_local unsigned char thrown[256];
+}
+extern "C" [[gnu::visibility("default")]] void* __wrap___cxa_allocate_exception(size_t bytes) {
+    return in_kernel() && bytes <= sizeof thrown ? thrown : abi::__cxa_allocate_exception(bytes);
+}
+extern "C" [[gnu::visibility("default")]] void __wrap___cxa_free_exception(void* exception) {
+    if (exception != thrown) abi::__cxa_free_exception(exception);
+}
 ASC_ENDS(__cxa_throw, (void* object, std::type_info* type, void (*destroy)(void*)), "throw",
          format("an exception of type %s; %s", readable(*type).c_str(), kNoExceptions), abi::__cxa_throw(object, type, destroy))
 ASC_ENDS(__cxa_rethrow, (), "throw", kNoExceptions, abi::__cxa_rethrow())

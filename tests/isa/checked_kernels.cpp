@@ -232,6 +232,18 @@ VECTOR(last_store_of_nothing) {
     if (broken) reinterpret_cast<__gm__ int32_t*>(y)[5] = reinterpret_cast<__ubuf__ int32_t*>(ub(kNever))[5];  // @last_store
 }
 
+// What is thrown lies in no tensor, and nobody's pointer was wrong.
+struct Reason {
+    int code;
+    float values[4];
+};
+VECTOR(thrown) {
+    load(x);
+    twice(ub(kIn), ub(kOut));
+    store(y);
+    if (broken) throw Reason{broken, {1, 2, 3, static_cast<float>(broken)}};  // @thrown
+}
+
 // ---- right ones that look suspicious ----
 // A whole register is loaded where half of it was written, and only that half is used.
 SIMD(half_a_register, vector_bool half_mask = asc_create_mask_b32(PAT_VL32);

@@ -65,6 +65,7 @@ FAULTS = {
     "simt_pair_straddles": ("race_halves", r"V: SIMT store: thread \(32, 0, 0\): a race on UB0 address 0x103e, 2 bytes: warp 0 .* has written there"),
     "simt_counts_without_atomics": ("race_count", r"V: SIMT load: thread \(32, 0, 0\): a race on UB0 address 0x1100, 4 bytes: warp 0 .* has (changed what it has read|written) there"),
     "f16_of_nothing": leaves("f16"),
+    "thrown": ("thrown", "S: throw: an exception of type Reason; the chip has no exceptions"),
     "last_store_of_nothing": ("last_store", "S: scalar store: undefined data goes to global memory 0x.*; undefined data was read last in"),
 }
 RIGHT = sorted(set(NAMES) - set(FAULTS))
