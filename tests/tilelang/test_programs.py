@@ -94,6 +94,23 @@ def test_the_msprof_profilers_tell_simulated_time_and_pipes(programs, operands):
     assert 0 < detail.aiv_mte2 < 1 and 0 < detail.aiv_mte3 < 1 and detail.aic_total_cycles == 0
 
 
+@pytest.mark.tilelang
+def test_an_operator_that_launches_a_kernel_is_compiled_and_differentiated(programs, operands):
+    a, b, on_a, on_b = operands
+    kernel = programs.vector_add("tvm_ffi")(8192)
+
+    @torch.library.custom_op("tilelang_test::add", mutates_args=(), device_types="npu")
+    def add(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return kernel(x, y)
+    add.register_fake(lambda x, y: torch.empty_like(x))
+    add.register_autograd(lambda context, gradient: (gradient, gradient))
+    x = on_a.clone().requires_grad_()
+    y = torch.compile(lambda x, y: add(x * 2, y) * 3, fullgraph=True, backend="aot_eager")(x, on_b)
+    torch.testing.assert_close(y.detach().cpu(), (a * 2 + b) * 3)
+    y.sum().backward()
+    assert (x.grad.cpu() == 6).all()
+
+
 def test_a_launch_that_breaks_a_rule_is_an_error_and_the_next_one_works(programs, operands):
     a, b, on_a, on_b = operands
     kernel = programs.vector_add("tvm_ffi")(8192)
