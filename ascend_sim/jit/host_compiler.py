@@ -38,7 +38,8 @@ _INSTRUMENTED = ("-DASCEND_SIM_CHECK_MEMORY", "-fsanitize=kernel-address", "-fno
 CHECK_MEMORY_FLAGS = {
     "gcc": (*_INSTRUMENTED, "--param=asan-instrumentation-with-call-threshold=0", "--param=asan-stack=0", "--param=asan-globals=0",
             "--param=asan-instrument-allocas=0"),
-    "clang": (*_INSTRUMENTED, "-mllvm", "-asan-instrumentation-with-call-threshold=0", "-mllvm", "-asan-stack=0", "-mllvm", "-asan-globals=0"),
+    "clang": (*_INSTRUMENTED, "-mllvm", "-asan-instrumentation-with-call-threshold=0", "-mllvm", "-asan-stack=0", "-mllvm", "-asan-globals=0",
+              "-mllvm", "-asan-kernel-mem-intrinsic-prefix=1"),     # copies of whole objects are calls, too
 }
 # Kernel text may be wrong in any way. A local variable larger than the stack must meet the guard page below it, an index beyond a local array
 # be seen where it can be (csrc/isa/local_arrays.h), and an endless loop not be taken for one that ends. A division by what is zero on one path,

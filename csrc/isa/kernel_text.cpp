@@ -113,8 +113,11 @@ ASC_ENDS(exit, (int status), "exit", format("called by kernel code, with status 
 ASC_ENDS(_exit, (int status), "_exit", format("called by kernel code, with status %d; %s", status, kReturns), ::_exit(status))
 ASC_ENDS(_Exit, (int status), "_Exit", format("called by kernel code, with status %d; %s", status, kReturns), std::_Exit(status))
 ASC_ENDS(quick_exit, (int status), "quick_exit", format("called by kernel code, with status %d; %s", status, kReturns), std::quick_exit(status))
-ASC_ENDS(_ZSt9terminatev, (), "std::terminate", format("called by kernel code, or an exception left a function that may not throw; %s", kReturns),
-         std::terminate())
+ASC_INSTEAD_OF(_ZSt9terminatev, ) {
+    if (in_kernel() && abi::__cxa_current_exception_type()) end_by_exception();  // clang's code catches it and calls this
+    if (in_kernel()) end_kernel("std::terminate", ASC_HERE, format("called by kernel code, or an exception left a function that may not throw; %s", kReturns));
+    std::terminate();
+}
 extern "C" [[gnu::visibility("default")]] int __wrap_raise(int signal) {
     if (in_kernel()) end_kernel("raise", ASC_HERE, format("signal %d raised by kernel code; %s", signal, kReturns));
     return ::raise(signal);

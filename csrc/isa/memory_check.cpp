@@ -182,6 +182,10 @@ void forget_simt_accesses() {
     std::memset(own_tags->read, 0, sizeof own_tags->read);
 }
 
+void forget_simt_reads(uint64_t offset, uint64_t bytes) {
+    std::memset(memory_check.tags->read + offset, 0, bytes * sizeof *memory_check.tags->read);
+}
+
 uint64_t undefined_value(const void* pc) {
     memory_check.undefined_read_at = pc;
     return kUndefined * 0x0001000100010001ull;
@@ -308,6 +312,25 @@ void check_order(const char* name, const void* address, uint64_t bytes, Access a
     memory_check.pending_bytes = 0;  // scalar code's, which a vector function's first access has settled
     if (memory_check.tags) memory_check.tags->raced.bytes = 0;
     give_up(core, race.pipe == Pipe::S ? "scalar store" : "SIMT store", race.pipe, race.pc, race.what);
+}
+
+namespace {
+void check_plain_access(const void* address, uint64_t bytes, Access access, const void* pc) {
+    see_to_pending_store(access);
+    check_order(nullptr, address, bytes, access, pc);
+    check_access(nullptr, address, bytes, access, pc);
+}
+}  // namespace
+
+void* checked_copy(void* to, const void* from, uint64_t bytes, const void* pc) {
+    check_plain_access(from, bytes, Access::plain_load, pc);
+    check_plain_access(to, bytes, Access::plain_store, pc);
+    return std::memmove(to, from, bytes);
+}
+
+void* checked_fill(void* to, int byte, uint64_t bytes, const void* pc) {
+    check_plain_access(to, bytes, Access::plain_store, pc);
+    return std::memset(to, byte, bytes);
 }
 
 void look_at_stored(const void* address, uint64_t bytes, int element_bytes, bool is_float) {

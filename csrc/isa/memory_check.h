@@ -69,6 +69,9 @@ enum class Access : uint8_t { plain_load, plain_store, vector_load, store };
 #else
 #define ASC_RACES(...)
 #endif
+// Copies and fills of whole objects, as clang announces them: the calls do the work themselves.
+[[gnu::visibility("default")]] void* checked_copy(void* to, const void* from, uint64_t bytes, const void* pc);
+[[gnu::visibility("default")]] void* checked_fill(void* to, int byte, uint64_t bytes, const void* pc);
 // Of a store that has happened: elements that are undefined's NaN (any NaN, if they are floats) leave their bytes undefined.
 [[gnu::visibility("default")]] void look_at_stored(const void* address, uint64_t bytes, int element_bytes, bool is_float);
 [[gnu::visibility("default")]] void settle_pending_store();
@@ -137,6 +140,7 @@ template <int kBytes, bool kIsStore>
     else note_simt_access(offset, kBytes, kIsStore, pc);
 }
 void forget_simt_accesses();
+[[gnu::visibility("default")]] void forget_simt_reads(uint64_t offset, uint64_t bytes);
 // What a thread gets of one that did not take part; remembers that undefined data was read there.
 uint64_t undefined_value(const void* pc);
 
@@ -243,9 +247,10 @@ template <int kBytes, Access kAccess>
 }  // namespace ascend::isa
 
 // What the instrumentation calls before plain loads and stores.
-#define ASC_CALLBACK(name, symbol, parameters) \
-    extern "C" __attribute__((visibility("hidden"), used, noinline)) ASC_UNCHECKED void name parameters asm(symbol); \
-    extern "C" void name parameters
+#define ASC_CALLBACK(name, symbol, parameters) ASC_CALLBACK_THAT_RETURNS(void, name, symbol, parameters)
+#define ASC_CALLBACK_THAT_RETURNS(type, name, symbol, parameters) \
+    extern "C" __attribute__((visibility("hidden"), used, noinline)) ASC_UNCHECKED type name parameters asm(symbol); \
+    extern "C" type name parameters
 #define ASC_SIZED_CALLBACKS(bytes)                                                                                        \
     ASC_CALLBACK(asc_checked_load##bytes, "__asan_load" #bytes "_noabort", (const void* address)) {                       \
         ascend::isa::check_plain<bytes, ascend::isa::Access::plain_load>(address, __builtin_return_address(0));           \
@@ -269,7 +274,19 @@ ASC_CALLBACK(asc_checked_storeN, "__asan_storeN_noabort", (const void* address, 
     ascend::isa::check_access(nullptr, address, bytes, ascend::isa::Access::plain_store, __builtin_return_address(0));
 }
 ASC_CALLBACK(asc_checked_no_return, "__asan_handle_no_return", ()) {}
+#if defined(__clang__)
+ASC_CALLBACK_THAT_RETURNS(void*, asc_checked_memcpy, "__asan_memcpy", (void* to, const void* from, uint64_t bytes)) {
+    return ascend::isa::checked_copy(to, from, bytes, __builtin_return_address(0));
+}
+ASC_CALLBACK_THAT_RETURNS(void*, asc_checked_memmove, "__asan_memmove", (void* to, const void* from, uint64_t bytes)) {
+    return ascend::isa::checked_copy(to, from, bytes, __builtin_return_address(0));
+}
+ASC_CALLBACK_THAT_RETURNS(void*, asc_checked_memset, "__asan_memset", (void* to, int byte, uint64_t bytes)) {
+    return ascend::isa::checked_fill(to, byte, bytes, __builtin_return_address(0));
+}
+#endif
 #undef ASC_SIZED_CALLBACKS
+#undef ASC_CALLBACK_THAT_RETURNS
 #undef ASC_CALLBACK
 #define ASC_CHECKED(...) __VA_ARGS__
 #else

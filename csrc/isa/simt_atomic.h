@@ -48,7 +48,7 @@ struct Unordered {
     const uint32_t tag = memory_check.simt_tag;
     Unordered(uint64_t offset, uint64_t bytes) {
         memory_check.simt_tag = 0;
-        if (tag && offset < kUbBytes) __builtin_memset(memory_check.tags->read + offset, 0, bytes * sizeof *memory_check.tags->read);
+        if (tag && offset < kUbBytes) forget_simt_reads(offset, bytes);
     }
     ~Unordered() { memory_check.simt_tag = tag; }
 };
