@@ -85,12 +85,18 @@ struct alignas(64) Predicate {
     Vec<uint8_t> v[kChunks];
 };
 
+// A number that is a type. std::integral_constant's conversion is not inlined by clang into code with other instrumentation.
+template <int i>
+struct Number {
+    ASC_INLINE constexpr operator int() const { return i; }
+};
+
 // Calls f(0) .. f(kCount - 1). Unrolled where a register is few chunks, so that registers live in host registers.
 template <int kCount = kChunks, typename F>
 ASC_INLINE void each_chunk(F f) {
     if constexpr (kCount <= 8) {
         [&]<int... i>(std::integer_sequence<int, i...>) __attribute__((always_inline)) {
-            (f(std::integral_constant<int, i>{}), ...);
+            (f(Number<i>{}), ...);
         }(std::make_integer_sequence<int, kCount>{});
     } else {
         for (int i = 0; i < kCount; ++i)
