@@ -222,6 +222,15 @@ def copied(dtype, backend):
     return tilelang.jit(make, target="ascend", execution_backend=backend)()
 
 
+@tilelang.jit(target="ascend")
+def short_number(dtype):
+    @T.prim_func
+    def short_number(C: T.Tensor((8,), "float32"), number: dtype):
+        with T.Kernel(1):
+            C[0] = T.cast(number, "float32")
+    return short_number
+
+
 @tilelang.jit(target="ascend", out_idx=[1])
 def narrowed(saturating):
     @T.prim_func

@@ -84,6 +84,7 @@ def test_sums_of_rows_over_64_threads_beside_each_other_are_those_of_the_first(b
 
 @pytest.mark.tilelang
 def test_what_arguments_the_two_backends_take(broken):
+    T = broken.T
     codes, number = torch.randint(0, 256, (256,), dtype=torch.uint8), torch.zeros(64).npu()
     pairs = codes.npu().view(torch.float4_e2m1fn_x2)
     into = torch.zeros(256, dtype=torch.uint8).npu().view(torch.float4_e2m1fn_x2)
@@ -92,6 +93,9 @@ def test_what_arguments_the_two_backends_take(broken):
     kernel = broken.copied("float4_e2m1fn", "tvm_ffi")
     kernel(pairs, into, number, 2.0)
     assert torch.equal(into.cpu().view(torch.uint8), codes) and (number.cpu() == 2).all()
+    for short, message in ((T.float16, "'half' was not declared"), (T.bfloat16, r"dtype.is_float\(\)")):
+        with pytest.raises(Exception, match=message.replace("'", ".")):
+            broken.short_number(short)(number, 2.0)
     for wrong in (torch.tensor(2.0), None):
         with pytest.raises(RuntimeError, match="scalar number expected float"):
             kernel(pairs, into, number, wrong)
