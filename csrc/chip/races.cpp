@@ -291,13 +291,23 @@ std::string RaceCheck::note(const AiCore& ai, const Access& access, const Memory
             uint32_t bytes = ~uint32_t{0};
             if (at < begin) bytes &= ~uint32_t{0} << (begin - at);
             if (end - at < kUnitBytes) bytes &= ~uint32_t{0} >> (kUnitBytes - (end - at));
-            for (const Last& other : granule.writes)
-                if (races_with(other, bytes)) [[unlikely]]
-                    return describe(ai, other, true, access, memory, at + static_cast<uint32_t>(__builtin_ctz(other.bytes & bytes)));
+            // Of several, the latest before it in the kernel: the others may be ordered behind that one, and with it.
+            const Last* worst = nullptr;
+            bool wrote = false;
+            const auto note_race = [&](const Last& other, bool is_write) {
+                if (!races_with(other, bytes)) [[likely]] return;
+                const auto place = [&](const Last& one) {
+                    return component_of(one.origin) / kPipes == own / kPipes && one.number <= access.number ? one.number + 1 : 0;
+                };
+                if (worst && place(other) <= place(*worst)) return;
+                worst = &other;
+                wrote = is_write;
+            };
+            for (const Last& other : granule.writes) note_race(other, true);
             if (access.is_write)
-                for (const Last& other : granule.reads)
-                    if (races_with(other, bytes)) [[unlikely]]
-                        return describe(ai, other, false, access, memory, at + static_cast<uint32_t>(__builtin_ctz(other.bytes & bytes)));
+                for (const Last& other : granule.reads) note_race(other, false);
+            if (worst) [[unlikely]]
+                return describe(ai, *worst, wrote, access, memory, at + static_cast<uint32_t>(__builtin_ctz(worst->bytes & bytes)));
             Last& last = access.is_write ? granule.writes[place_of(pipe)] : granule.reads[reading_place_of(pipe)];
             const bool same = last.clock == now && component_of(last.origin) == own;
             last = {now, same ? last.bytes | bytes : bytes, access.origin, access.number};

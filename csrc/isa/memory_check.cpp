@@ -120,6 +120,11 @@ bool is_own(const Core& core, uint64_t at, const void* pc) {
         return true;
     }
     if (is_simt_memory(p, &m.own[1].begin, &m.own[1].bytes)) return true;
+    // What vector instructions ask, where they stand in code that the compiler instruments.
+    if (const auto bits = reinterpret_cast<uint64_t>(m.defined); at - bits < kUbBytes / 8 + 8) {
+        m.own[2] = {bits, kUbBytes / 8 + 8};
+        return true;
+    }
     const auto* range = images.find(at, reinterpret_cast<uint64_t>(pc));
     if (range) m.own[2] = *range;
     return range != nullptr;
@@ -301,8 +306,9 @@ void check_order(const char* name, const void* address, uint64_t bytes, Access a
     const int64_t offset = ub.offset_of(address);
     if (offset < 0 || static_cast<uint64_t>(offset) + bytes > kUbBytes) return;  // elsewhere, or reported as out of range
     const bool is_plain = access == Access::plain_load || access == Access::plain_store;
+    if (is_plain && in_vector_function && !simt.is_running) return;  // a vector instruction's, which has asked by itself
     const bool is_write = access == Access::plain_store || access == Access::store;
-    const Pipe pipe = is_plain && !simt.is_running && !in_vector_function ? Pipe::S : Pipe::V;
+    const Pipe pipe = is_plain && !simt.is_running ? Pipe::S : Pipe::V;
     const Piece piece{static_cast<uint32_t>(offset), static_cast<uint32_t>(bytes)};
     const RaceCheck::Race race = access == Access::plain_load ? core.ai.races->plain_load(core, pipe, pc, ub, piece)
                                                               : core.ai.races->access(core, pipe, pc, ub, piece, is_write);

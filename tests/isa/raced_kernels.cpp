@@ -460,6 +460,42 @@ VECTOR(store_before_function) {
     ub(0)[0] += 1;  // @announced_as_load
     twice_counted(ub(1024), ub(2048));
 }
+// In place: of the writers that MTE3 and MTE2 meet, the last one is named, whose flag is enough.
+VECTOR(in_place) {
+    const Flags flags{missing};
+    for (int i = 0; i < kTiles; ++i) {
+        load(ub(0), x, i);
+        flags.order(3, PIPE_MTE2, PIPE_S, 0);
+        for (int k = 0; k < kLanes; ++k) ub(0)[k] += 0;  // @touched
+        flags.order(4, PIPE_S, PIPE_V, 1);
+        twice(ub(0), ub(0));
+        flags.order(1, PIPE_V, PIPE_MTE3, 2);
+        store(y, ub(0), i);
+        flags.order(2, PIPE_MTE3, PIPE_MTE2, 3);
+    }
+}
+// Vector instructions in a block of the kernel's own; one of them reaches what MTE2 loads meanwhile.
+VECTOR(in_a_block) {
+    const Flags flags{missing};
+    for (int i = 0; i < kTiles; ++i) {
+        load(ub(0), x, i);
+        flags.order(1, PIPE_MTE2, PIPE_V, 0);
+        load(ub(256), x, i);
+        {
+            ASC_VF;
+            vector_bool m = asc_create_mask_b32(PAT_ALL);
+            vector_f32 a, beyond;
+            asc_loadalign(a, ub(0), 0);  // @load_in_block
+            asc_loadalign(beyond, ub(224), 0);
+            asc_mul_scalar(a, a, 2.0f, m);
+            asc_storealign(ub(2048), beyond, 0, m);
+            asc_storealign(ub(1024), a, 0, m);  // @store_in_block
+        }
+        flags.order(2, PIPE_V, PIPE_MTE3, 1);
+        store(y, ub(1024), i);
+        asc_sync();
+    }
+}
 VECTOR(many_waits) {
     if (!missing) return;
     for (int i = 0; i < 400000; ++i) {

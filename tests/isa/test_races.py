@@ -58,6 +58,10 @@ RACES = {
         (6, "mmad_behind", "transpose_b32", "L0B", "asc_copy_l12l0b_transpose of MTE1 has written"))},
     ("behind_unit_flags", 1): ("load_a", "load_l0a_again", "MTE2: asc_copy_gm2l1_nd2nz: a race on L1 address 0x0: asc_copy_l12l0a of MTE1 has read there", "a flag MTE1->MTE2 would"),
     ("behind_unit_flags", 2): ("mmad", "load_l0a_again", "M: asc_mmad: a race on L0A address 0x0: asc_copy_l12l0a of MTE1 has written there", "a flag MTE1->M would"),
+    ("in_place", 1): ("store", "vector_store", "MTE3: asc_copy_ub2gm_align: a race on UB0 address 0x0: a vector function has written there", "a flag V->MTE3 would"),
+    ("in_place", 2): ("load", "store", "MTE2: asc_copy_gm2ub_align: a race on UB0 address 0x0: asc_copy_ub2gm_align of MTE3 has read there", "a flag MTE3->MTE2 would"),
+    ("in_a_block", 1): ("load_in_block", "load", "V: asc_loadalign: a race on UB0 address 0x0: asc_copy_gm2ub_align of MTE2 has written there", "a flag MTE2->V would"),
+    ("in_a_block", 2): ("store", "store_in_block", "MTE3: asc_copy_ub2gm_align: a race on UB0 address 0x400: a vector function has written there", "a flag V->MTE3 would"),
     ("late_load", 1): ("load", "vector_load", "MTE2: asc_copy_gm2ub_align: a race on UB0 address 0x0: a vector function has read there already,", "a flag MTE2->V would"),
     ("later_unlock", 1): ("load", "vector_load", "MTE2: asc_copy_gm2ub_align: a race on UB0 address 0x0: a vector function has read there already,", "a flag MTE2->V would"),
     ("barriers", 1): ("second_turn", "first_turn", "aiv1 block 0 MTE3: asc_copy_ub2l1: a race on L1 address 0x0: asc_copy_ub2l1 of MTE3 of aiv0 has written", "a cross-core flag"),
@@ -68,6 +72,7 @@ RACES = {
     ("out_of_l1", 1): ("l12ub", "gm2l1_for_ub", "a race on L1 address 0x0: asc_copy_gm2l1 of MTE2 has written there", ""),
     ("out_of_l1", 2): ("store_of_l1", "l12ub", "a race on UB0 address 0x0: asc_copy_l12ub of MTE1 of aic has written there", "a cross-core flag"),
 }
+IN_HEADER = r"( \(in \w+\.h:\d+\))?"
 WITHOUT_VALUES = {"tables", "layouts", "out_of_l1", "late_load", "later_unlock", "barriers", "stores", "store_before_function", "many_waits"}
 
 
@@ -109,7 +114,7 @@ def test_what_a_kernel_lacks_is_named_with_both_lines(checked, races, name, miss
     with pytest.raises(ascend_sim.LaunchError) as caught:
         run(checked[name], missing)
     message = str(caught.value)
-    assert re.search(f"{says}.* in raced_kernels.cpp:{LINES[before]}, and nothing orders the two; {would}.*     raced_kernels.cpp:{LINES[line]}$", message), message
+    assert re.search(f"{says}.* in raced_kernels.cpp:{LINES[before]}{IN_HEADER}, and nothing orders the two; {would}.*     raced_kernels.cpp:{LINES[line]}$", message), message
     torch.testing.assert_close(*run(checked[name], missing=0), rtol=1e-5, atol=1e-5, equal_nan=True)     # the device goes on
 
 
