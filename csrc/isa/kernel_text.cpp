@@ -127,9 +127,9 @@ ASC_ENDS(__assert_fail, (const char* condition, const char* file, unsigned line,
 ASC_ENDS(__cxa_pure_virtual, (), "virtual call", "a pure virtual function was called", std::abort())
 ASC_ENDS(__stack_chk_fail, (), "local variables", "a local array was written beyond its end", std::abort())
 
-// What is thrown, in memory of this library's: text may write there under the memory check. The throw ends the kernel, so that one is enough.
+// What is thrown, in memory of this library's: text may write there under the memory check. The throw ends the kernel, so that one is enough. Larger ones stay where they are.
 namespace {
-alignas(std::max_align_t) thread_local unsigned char thrown[256];
+alignas(std::max_align_t) thread_local unsigned char thrown[96];
 }
 extern "C" [[gnu::visibility("default")]] void* __wrap___cxa_allocate_exception(size_t bytes) {
     return in_kernel() && bytes <= sizeof thrown ? thrown : abi::__cxa_allocate_exception(bytes);

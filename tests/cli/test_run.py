@@ -54,9 +54,9 @@ def test_which_shims(started, monkeypatch, variable, option, expected):
 
 def test_everything_that_is_wrong_is_refused_together_before_anything_starts(started, capsys, monkeypatch):
     monkeypatch.setenv("ASCEND_SIM_THREADS", "many")
-    assert cli.main(["run", "--mode", "fast", "--check", "races", "--shims", "npu", "x.py"]) == 2
+    assert cli.main(["run", "--mode", "fast", "--check", "bounds", "--shims", "npu", "x.py"]) == 2
     said = capsys.readouterr().err
-    for part in ("ASCEND_SIM_THREADS='many'", "ASCEND_SIM_MODE='fast'", "full, functional, timing", "there is no check 'races'; ", "none, or a list of memory, division", "unknown: 'npu'"):
+    for part in ("ASCEND_SIM_THREADS='many'", "ASCEND_SIM_MODE='fast'", "full, functional, timing", "there is no check 'bounds'; ", "none, or a list of memory, division, races", "unknown: 'npu'"):
         assert part.removesuffix("; ") in said
     assert not started
 
